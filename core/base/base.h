@@ -1,0 +1,77 @@
+/* base/base.h: what every folder of core/ may use: memory, strings, files, hashing, random numbers, time, log. */
+#ifndef SD_BASE_H
+#define SD_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include "sodet/base.h"
+#include "sodet/data.h"
+
+/* ---- memory ---- */
+/* Zeroed; NULL when memory ran out or n * size overflows. Freed by sd_free. */
+void *sd_alloc(size_t n, size_t size);
+void sd_free(void *p);
+char *sd_strdup(const char *s);
+/* Grows *items (elements of `size` bytes) so that `need` fit; new bytes are zero; capacity at least doubles. */
+sodet_status sd_grow(void *items, uint64_t *capacity, uint64_t need, size_t size, sodet_err *err);
+
+/* Many small things that die together: strings, attribute structs. Zero-initialise; NULL when memory ran out. */
+typedef struct sd_pool {
+    struct sd_pool_block *blocks;
+} sd_pool;
+void *sd_pool_alloc(sd_pool *pool, size_t bytes); /* zeroed, aligned to 16 */
+char *sd_pool_strdup(sd_pool *pool, const char *s);
+char *sd_pool_printf(sd_pool *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sd_pool_clear(sd_pool *pool);
+
+/* ---- text ---- */
+/* A growing string. Zero-initialise; text is never NULL after the first append; out of memory sets `failed`. */
+typedef struct sd_text {
+    char *text;
+    uint64_t length, capacity;
+    bool failed;
+} sd_text;
+void sd_text_printf(sd_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sd_text_append(sd_text *t, const void *bytes, uint64_t n);
+void sd_text_free(sd_text *t);
+/* The candidate closest to `word` (edit distance at most a third of its length, case apart), or NULL. For "did you mean". */
+const char *sd_nearest(const char *word, const char *const *candidates, uint64_t n);
+/* Strict numbers: the whole text, base 10, finite, in range; no leading or trailing blanks. */
+bool sd_parse_double(const char *text, double *out);
+bool sd_parse_int64(const char *text, int64_t *out);
+bool sd_parse_uint64(const char *text, uint64_t *out);
+
+/* ---- errors ---- */
+/* Puts "<format>: " in front of the text of an error that is on its way up; returns its code. */
+sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- files ---- */
+/* The whole file, with a NUL behind it; refuses directories and more than `limit` bytes (0: no limit). */
+sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64_t *n, sodet_err *err);
+/* Writes beside it, fsyncs, renames, fsyncs the folder: at every moment the path holds the old or the new file whole. */
+sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err);
+sodet_status sd_make_folders(const char *path, sodet_err *err); /* mkdir -p */
+char *sd_path_join(sd_pool *pool, const char *folder, const char *name); /* name itself if it is absolute */
+bool sd_path_exists(const char *path);
+
+/* ---- hashing and random numbers ---- */
+uint64_t sd_fnv1a64(const void *bytes, uint64_t n, uint64_t h); /* h: 0xcbf29ce484222325 to begin with */
+#define SD_FNV_START 0xcbf29ce484222325ull
+uint64_t sd_mix64(uint64_t x); /* splitmix64's output function, for state x */
+/* Counter-based: value i of a stream is mix64(key ^ mix64(i)); streams of different (seed, epoch, sample, link) are independent. */
+struct sodet_stream {
+    uint64_t key, counter;
+};
+sodet_stream sd_stream(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t link);
+uint64_t sd_stream_bits(sodet_stream *r);
+double sd_stream_normal(sodet_stream *r); /* mean 0, deviation 1; uses two values */
+void sd_shuffle(uint64_t *items, uint64_t n, sodet_stream *r); /* Fisher-Yates */
+
+/* ---- time and log ---- */
+double sd_now(void); /* seconds, monotonic */
+enum { SD_LOG_ERROR, SD_LOG_WARN, SD_LOG_INFO, SD_LOG_DEBUG };
+void sd_log_level(int level); /* messages above it are dropped; INFO to begin with */
+void sd_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3))); /* one line on stderr */
+
+#endif

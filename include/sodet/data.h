@@ -1,0 +1,92 @@
+/* sodet/data.h: samples, and the tables of the kinds that make and change them: dataset and transform.
+ *
+ * Boxes are pixels of the picture as it is stored in the file: x1 y1 x2 y2, 0-based, end-exclusive, float. A VOC file's 1-based
+ * inclusive corners become (xmin - 1, ymin - 1, xmax, ymax).
+ *
+ * A sample is the core's; a dataset fills it through sodet_sample_* calls, a transform changes it. Strings and arrays that are
+ * passed in are copied. */
+#ifndef SODET_DATA_H
+#define SODET_DATA_H
+
+#include "sodet/plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sodet_sample sodet_sample;
+typedef struct sodet_stream sodet_stream; /* counter-based random numbers of one (seed, epoch, sample, link) */
+
+enum { SODET_BOX_DIFFICULT = 1, SODET_BOX_CROWD = 2, SODET_BOX_TRUNCATED = 4 };
+typedef struct sodet_box {
+    float x1, y1, x2, y2;
+} sodet_box;
+typedef struct sodet_object {
+    sodet_box box;
+    int32_t label;  /* index in the run's class list */
+    uint32_t flags; /* SODET_BOX_* */
+    double area;    /* COCO's "area" (of the segmentation); the box's own where the file has none */
+    int64_t id;     /* the annotation's id, 0 if it has none */
+} sodet_object;
+
+/* ---- what a dataset calls ---- */
+SODET_EXPORT void sodet_sample_set_id(sodet_sample *s, const char *id, int64_t number); /* id: what a person calls it; number: COCO's image id or the row */
+SODET_EXPORT void sodet_sample_set_size(sodet_sample *s, uint32_t width, uint32_t height); /* pixels, as stored */
+/* Class by name: looked up in the run's class list. SODET_E_INVALID if it is not there (the message names the nearest), or if
+ * the box is not finite or has no area; the dataset adds file and object and returns the error. */
+SODET_EXPORT sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box box, uint32_t flags, double area, int64_t id, sodet_err *err);
+SODET_EXPORT void sodet_sample_set_path(sodet_sample *s, const char *path); /* a picture file that the core decodes */
+SODET_EXPORT sodet_status sodet_sample_set_bytes(sodet_sample *s, const void *bytes, size_t n, sodet_err *err); /* an encoded picture in memory */
+/* A decoded picture to fill: uint8 rows of width * channels (3: RGB, 1: grey). Valid until the sample is reset. */
+SODET_EXPORT sodet_status sodet_sample_new_pixels(sodet_sample *s, uint32_t width, uint32_t height, uint32_t channels, uint8_t **out, sodet_err *err);
+
+typedef struct sodet_dataset_ops {
+    uint32_t struct_size, flags;
+    /* Finds out what there is: lists, counts, class names. Called once, before anything else; heavy work belongs here. */
+    sodet_status (*open)(void *self, uint64_t *n_samples, sodet_err *err);
+    /* id, size where known, objects. Any thread, several at once. Never opens the picture. */
+    sodet_status (*describe)(const void *self, uint64_t index, sodet_sample *out, sodet_err *err);
+    /* path, bytes or decoded picture. Any thread, several at once. */
+    sodet_status (*pixels)(const void *self, uint64_t index, sodet_sample *out, sodet_err *err);
+    /* NULL at the end; the pointer, or the result, may be NULL: the names then come from [data] classes. */
+    const char *const *(*classes)(const void *self);
+    /* COCO's category id of class i of classes(); may be NULL: i + 1. */
+    int64_t (*category_id)(const void *self, uint32_t i);
+} sodet_dataset_ops;
+
+/* ---- what a transform sees ---- */
+/* The picture as the transforms hand it on: interleaved rows, RGB, float 0..255 (not yet normalised). */
+typedef struct sodet_image {
+    uint32_t struct_size;
+    uint32_t width, height, channels;
+    float *pixels; /* [height][width][channels]; owned by the sample */
+} sodet_image;
+
+SODET_EXPORT const sodet_image *sodet_sample_image(const sodet_sample *s);
+/* A new, uninitialised picture becomes the sample's; the old one stays readable at *old until the transform returns. */
+SODET_EXPORT sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_t height, sodet_image *old, sodet_image *fresh, sodet_err *err);
+SODET_EXPORT uint32_t sodet_sample_object_count(const sodet_sample *s);
+SODET_EXPORT sodet_object *sodet_sample_objects(sodet_sample *s);             /* may be written */
+SODET_EXPORT void sodet_sample_keep_objects(sodet_sample *s, const uint8_t *keep); /* [count]: 0 drops; order stays */
+/* Composes a geometric change into the sample's map and moves its boxes: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5].
+ * The core inverts the composed map for detections. Boxes that leave the picture are the transform's to clip or drop. */
+SODET_EXPORT void sodet_sample_apply_affine(sodet_sample *s, const double m[6]);
+SODET_EXPORT void sodet_sample_clip_objects(sodet_sample *s); /* to the picture; objects left without area are dropped */
+
+SODET_EXPORT double sodet_stream_uniform(sodet_stream *r, double lo, double hi); /* [lo, hi) */
+SODET_EXPORT uint32_t sodet_stream_below(sodet_stream *r, uint32_t n);           /* 0..n-1, unbiased */
+SODET_EXPORT uint32_t sodet_stream_chance(sodet_stream *r, double probability);  /* 1 or 0 */
+
+typedef struct sodet_transform_ops {
+    uint32_t struct_size, flags;
+    /* One sample, on a loader thread; several threads at once. All chance comes from r. */
+    sodet_status (*apply)(const void *self, sodet_sample *s, sodet_stream *r, sodet_err *err);
+    /* The shape that a picture of this size ends up with, where it is known beforehand (resize); may be NULL: unchanged. The
+     * sampler uses it to put pictures of one shape into a batch. */
+    void (*shape)(const void *self, uint32_t *width, uint32_t *height);
+} sodet_transform_ops;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
