@@ -1,0 +1,149 @@
+#include "core/base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static sodet_status fail_io(sodet_err *err, const char *path, const char *what)
+{
+    return SODET_FAIL(err, errno == ENOMEM ? SODET_E_MEMORY : SODET_E_IO, "%s: %s: %s", path, what, strerror(errno));
+}
+
+/* Reads until the end, which need not be where stat said (pipes, files that grow). */
+static sodet_status read_all(int fd, const char *path, uint64_t limit, uint64_t guess, char **bytes, uint64_t *n, sodet_err *err)
+{
+    char *p = NULL;
+    uint64_t capacity = 0, used = 0;
+    for (;;) {
+        uint64_t need = used == 0 ? guess + 2 : used + 65536 + 1;
+        if (used + 1 >= capacity && sd_grow(&p, &capacity, need, 1, err) != SODET_OK) {
+            free(p);
+            return sd_fail_in(err, SODET_E_MEMORY, "%s", path);
+        }
+        ssize_t got = read(fd, p + used, capacity - used - 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            sodet_status s = fail_io(err, path, "reading");
+            free(p);
+            return s;
+        }
+        if (got == 0)
+            break;
+        used += (uint64_t)got;
+        if (limit && used > limit) {
+            free(p);
+            return SODET_FAIL(err, SODET_E_INVALID, "%s: more than %llu bytes, which is the limit", path, (unsigned long long)limit);
+        }
+    }
+    p[used] = '\0';
+    *bytes = p;
+    *n = used;
+    return SODET_OK;
+}
+
+sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64_t *n, sodet_err *err)
+{
+    *bytes = NULL;
+    *n = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_io(err, path, "cannot open");
+    struct stat st;
+    sodet_status s;
+    if (fstat(fd, &st) != 0)
+        s = fail_io(err, path, "cannot open");
+    else if (S_ISDIR(st.st_mode))
+        s = SODET_FAIL(err, SODET_E_INVALID, "%s: is a folder, a file is needed", path);
+    else if (limit && st.st_size > 0 && (uint64_t)st.st_size > limit)
+        s = SODET_FAIL(err, SODET_E_INVALID, "%s: %llu bytes, the limit is %llu", path, (unsigned long long)st.st_size,
+                       (unsigned long long)limit);
+    else
+        s = read_all(fd, path, limit, st.st_size > 0 ? (uint64_t)st.st_size : 0, bytes, n, err);
+    close(fd);
+    return s;
+}
+
+/* A rename is durable only when its folder is. Some file systems cannot sync a folder; that is not an error. */
+static void sync_folder_of(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + (slash == path)) : 1, slash ? path : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err)
+{
+    char temporary[4096];
+    int length = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
+    if (length < 0 || length >= (int)sizeof temporary)
+        return SODET_FAIL(err, SODET_E_INVALID, "%.200s...: path too long", path);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail_io(err, temporary, "cannot create");
+    const char *p = bytes;
+    sodet_status s = SODET_OK;
+    for (uint64_t done = 0; done < n && s == SODET_OK;) {
+        uint64_t part = n - done < (1u << 30) ? n - done : 1u << 30;
+        ssize_t put = write(fd, p + done, part);
+        if (put < 0 && errno != EINTR)
+            s = fail_io(err, temporary, "writing");
+        else if (put > 0)
+            done += (uint64_t)put;
+    }
+    if (s == SODET_OK && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        s = fail_io(err, temporary, "writing");
+    if (close(fd) != 0 && s == SODET_OK)
+        s = fail_io(err, temporary, "writing");
+    if (s == SODET_OK && rename(temporary, path) != 0)
+        s = fail_io(err, path, "cannot rename into place");
+    if (s != SODET_OK)
+        unlink(temporary);
+    else
+        sync_folder_of(path);
+    return s;
+}
+
+sodet_status sd_make_folders(const char *path, sodet_err *err)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof part)
+        return SODET_FAIL(err, SODET_E_INVALID, "\"%.200s\": not a usable path", path);
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (part[i] != '/' && part[i] != '\0')
+            continue;
+        part[i] = '\0';
+        struct stat st;
+        if (mkdir(part, 0777) != 0 && (errno != EEXIST || stat(part, &st) != 0 || !S_ISDIR(st.st_mode)))
+            return errno == EEXIST ? SODET_FAIL(err, SODET_E_IO, "%s: is a file, a folder is needed", part)
+                                   : fail_io(err, part, "cannot make the folder");
+        if (i < n)
+            part[i] = '/';
+    }
+    return SODET_OK;
+}
+
+char *sd_path_join(sd_pool *pool, const char *folder, const char *name)
+{
+    if (name[0] == '/' || !folder || !*folder)
+        return sd_pool_strdup(pool, name);
+    size_t n = strlen(folder);
+    return sd_pool_printf(pool, "%s%s%s", folder, folder[n - 1] == '/' ? "" : "/", name);
+}
+
+bool sd_path_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
