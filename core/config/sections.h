@@ -1,0 +1,134 @@
+/* config/sections.h: the core's own sections of an INI file, as plain structs. The rows in sections.c are parser, default, range,
+ * help and documentation of every key; `sodet help run` prints them. A key is added by a field here and a row there. Enums are the
+ * index in the choices that stand beside the field. Lists and strings live as long as the sd_config. */
+#ifndef SD_CONFIG_SECTIONS_H
+#define SD_CONFIG_SECTIONS_H
+
+#include "sodet/plugin.h"
+
+enum { SD_PRECISION_FP32, SD_PRECISION_BF16, SD_PRECISION_FP16, SD_PRECISION_MIXED };
+typedef struct sd_run_cfg {
+    const char *name;       /* of the run; the INI file's name without folder and suffix if not given */
+    int64_t seed;           /* of everything random */
+    const char *devices;    /* cpu | cpu:x4 | ref | cuda:0,1 | cuda:all | cuda_host:0,1 */
+    uint32_t threads;       /* compute threads of this process; 0: as many as it may run on */
+    uint32_t precision;     /* SD_PRECISION_* */
+    const char *output;     /* run folder; NULL: runs/<name> below the working directory */
+    const char *init;       /* weights to start from, nothing else; NULL: initialisers */
+    const char *resume;     /* a checkpoint to continue; NULL: a new run */
+    double timeout;         /* seconds after which a rank that does not answer ends the job */
+    sodet_string_list base; /* fragments; already merged */
+} sd_run_cfg;
+
+enum { SD_CHANNELS_RGB, SD_CHANNELS_BGR, SD_CHANNELS_GREY };
+typedef struct sd_input_cfg {
+    sodet_size2d size;           /* what the network is planned for where pictures do not decide */
+    sodet_double_list mean, std; /* [3], in the order of `channels`, for values 0..255 */
+    uint32_t channels;           /* SD_CHANNELS_* */
+    uint32_t pad_to;             /* width and height of a batch are multiples of this */
+} sd_input_cfg;
+
+enum { SD_BROKEN_STOP, SD_BROKEN_SKIP };
+typedef struct sd_data_cfg {
+    sodet_string_list train, val;    /* labels of [dataset.<label>] sections */
+    uint32_t workers;                /* loader threads */
+    uint32_t queue;                  /* closed batches kept ready */
+    sodet_string_list classes;       /* names, or one "@file" (see sd_config_path); empty: the dataset's */
+    uint32_t broken;                 /* SD_BROKEN_*: a picture or annotation that cannot be read */
+    uint32_t shuffle;                /* training order */
+    uint32_t train_limit, val_limit; /* use the first n samples; 0: all */
+} sd_data_cfg;
+
+typedef struct sd_eval_cfg {
+    sodet_string_list evaluators; /* labels of [evaluator.<label>] */
+    uint32_t every;               /* epochs between evaluations; 0: only `at` and at the end */
+    sodet_uint_list at;           /* epochs after which to evaluate; empty: by `every` */
+    const char *best;             /* evaluator/metric that decides the best checkpoint; NULL: the first evaluator's headline */
+} sd_eval_cfg;
+
+enum { SD_OPTIMIZER_SGD, SD_OPTIMIZER_ADAM, SD_OPTIMIZER_ADAMW };
+typedef struct sd_optimizer_cfg {
+    uint32_t type; /* SD_OPTIMIZER_* */
+    double lr, momentum;
+    uint32_t nesterov;
+    sodet_double_list betas; /* [2] */
+    double eps, weight_decay;
+    double bias_lr;               /* factor on lr for biases */
+    uint32_t bias_decay;          /* 0: none on biases */
+    uint32_t norm_decay;          /* 0: none on scale and shift of normalisation layers */
+    double clip_norm;             /* 0: off */
+    uint32_t accumulate;          /* batches per step */
+    double ema;                   /* decay of averaged weights; 0: off */
+    sodet_string_list freeze;     /* parameter paths, with * */
+    sodet_string_list lr_factors; /* "path with *:factor" */
+} sd_optimizer_cfg;
+
+enum { SD_UNIT_EPOCHS, SD_UNIT_ITERATIONS, SD_UNIT_MINUTES };
+enum { SD_PLATEAU_ON_BEST, SD_PLATEAU_ON_LOSS };
+typedef struct sd_schedule_cfg {
+    uint32_t type; /* index: constant, step, multistep, cosine, poly, plateau; + 1 is SD_SCHEDULE_* of train/schedule.h */
+    double total;  /* the length of the run */
+    uint32_t unit; /* SD_UNIT_EPOCHS or SD_UNIT_ITERATIONS; of total, every and milestones */
+    double every;
+    sodet_double_list milestones;
+    double factor, floor, power;
+    uint32_t warmup;                         /* none, linear, constant */
+    double warmup_iterations, warmup_epochs; /* at most one is not zero */
+    double warmup_factor;
+    uint32_t warmup_apart;
+    uint32_t patience; /* of plateau, in evaluations */
+    double threshold;
+    uint32_t threshold_absolute, cooldown;
+    uint32_t plateau_on; /* SD_PLATEAU_ON_* */
+} sd_schedule_cfg;
+
+typedef struct sd_train_cfg {
+    uint32_t batch;     /* over all devices and ranks */
+    uint32_t val_batch; /* 0: as batch */
+    uint32_t max_steps; /* 0: no limit */
+    uint32_t patience;  /* evaluations without a better best metric before the run ends; 0: off */
+    double target;      /* the run ends when the best metric reaches it; 0: off */
+    uint32_t log_every; /* steps between lines where the output is no terminal */
+} sd_train_cfg;
+
+typedef struct sd_checkpoint_cfg {
+    uint32_t every; /* 0: only at evaluations and at the end */
+    uint32_t unit;  /* SD_UNIT_EPOCHS, SD_UNIT_ITERATIONS or SD_UNIT_MINUTES */
+    uint32_t keep;  /* periodic ones kept beside best and last; 0: all */
+} sd_checkpoint_cfg;
+
+enum { SD_NORMALISER_GLOBAL, SD_NORMALISER_IMAGE, SD_NORMALISER_DEVICE, SD_NORMALISER_EMA };
+/* The keys of [loss] that the core reads beside the plugin's own. */
+typedef struct sd_loss_cfg {
+    uint32_t normaliser;                          /* SD_NORMALISER_*: what the loss terms are divided by */
+    double normaliser_momentum, normaliser_start; /* of ema */
+} sd_loss_cfg;
+
+typedef struct sd_core_cfg {
+    sd_run_cfg run;
+    sd_input_cfg input;
+    sd_data_cfg data;
+    sd_eval_cfg eval;
+    sd_optimizer_cfg optimizer;
+    sd_schedule_cfg schedule;
+    sd_train_cfg train;
+    sd_checkpoint_cfg checkpoint;
+    sd_loss_cfg loss;
+    struct {
+        sodet_string_list train, val; /* labels of [transform.<label>], in order */
+    } transform;
+} sd_core_cfg;
+
+/* A table of options and the struct it fills. */
+typedef struct sd_schema {
+    const char *section, *summary;
+    const sodet_opt *opts; /* ends after n_opts or at a row without a name */
+    uint32_t n_opts, opt_size;
+    size_t cfg_size;
+    sodet_status (*validate)(const void *cfg, sodet_err *err);
+    size_t offset; /* of the struct in sd_core_cfg (core sections) */
+} sd_schema;
+extern const sd_schema sd_core_sections[];
+extern const uint32_t sd_core_section_count;
+
+#endif
