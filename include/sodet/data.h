@@ -32,8 +32,11 @@ typedef struct sodet_object {
 /* ---- what a dataset calls ---- */
 SODET_EXPORT void sodet_sample_set_id(sodet_sample *s, const char *id, int64_t number); /* id: what a person calls it; number: COCO's image id or the row */
 SODET_EXPORT void sodet_sample_set_size(sodet_sample *s, uint32_t width, uint32_t height); /* pixels, as stored */
-/* Class by name: looked up in the run's class list. SODET_E_INVALID if it is not there (the message names the nearest), or if
- * the box is not finite or has no area; the dataset adds file and object and returns the error. */
+/* The annotation file, for messages: every error and report about this sample's objects names it. */
+SODET_EXPORT void sodet_sample_set_source(sodet_sample *s, const char *path);
+/* Class by name: looked up in the run's class list. A name that is not there, a box that is not finite or has no area, is SODET_E_INVALID
+ * with source, object and remedy in the message; where the run's rules say "skip", it is counted and reported instead, and SODET_OK
+ * comes back. area < 0: the box's own. A box that reaches over the picture's edge is kept; the core clips it when it loads the picture. */
 SODET_EXPORT sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box box, uint32_t flags, double area, int64_t id, sodet_err *err);
 SODET_EXPORT void sodet_sample_set_path(sodet_sample *s, const char *path); /* a picture file that the core decodes */
 SODET_EXPORT sodet_status sodet_sample_set_bytes(sodet_sample *s, const void *bytes, size_t n, sodet_err *err); /* an encoded picture in memory */
@@ -62,7 +65,17 @@ typedef struct sodet_image {
     float *pixels; /* [height][width][channels]; owned by the sample */
 } sodet_image;
 
-SODET_EXPORT const sodet_image *sodet_sample_image(const sodet_sample *s);
+/* NULL if memory ran out; the core then raises the error itself, whatever the transform returns. */
+SODET_EXPORT sodet_image *sodet_sample_image(sodet_sample *s); /* pixels may be written */
+/* Bilinear (half-pixel centres, edges repeated) to this size, and moves map and boxes. Cheapest as the first link of a chain. */
+SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err);
+/* The run's [input] mean as RGB grey levels 0..255: what a transform fills empty places with. */
+SODET_EXPORT void sodet_sample_mean(const sodet_sample *s, float rgb[3]);
+/* Partner k of those that the transform asked for (sodet_transform_ops.partners): loaded, and through the links before this one. */
+SODET_EXPORT const sodet_sample *sodet_sample_partner(const sodet_sample *s, uint32_t k);
+SODET_EXPORT const sodet_object *sodet_sample_object(const sodet_sample *s, uint32_t i);
+/* Appends a copy (of a partner's object, moved). SODET_E_MEMORY. */
+SODET_EXPORT sodet_status sodet_sample_append_object(sodet_sample *s, const sodet_object *object, sodet_err *err);
 /* A new, uninitialised picture becomes the sample's; the old one stays readable at *old until the transform returns. */
 SODET_EXPORT sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_t height, sodet_image *old, sodet_image *fresh, sodet_err *err);
 SODET_EXPORT uint32_t sodet_sample_object_count(const sodet_sample *s);
@@ -81,9 +94,10 @@ typedef struct sodet_transform_ops {
     uint32_t struct_size, flags;
     /* One sample, on a loader thread; several threads at once. All chance comes from r. */
     sodet_status (*apply)(const void *self, sodet_sample *s, sodet_stream *r, sodet_err *err);
-    /* The shape that a picture of this size ends up with, where it is known beforehand (resize); may be NULL: unchanged. The
-     * sampler uses it to put pictures of one shape into a batch. */
+    /* The shape of canvas that a picture of this size will need, where it is known beforehand (resize; a multiple included); may be NULL:
+     * unchanged. The sampler uses it to put pictures of one shape into a batch. */
     void (*shape)(const void *self, uint32_t *width, uint32_t *height);
+    uint32_t partners; /* other samples that apply wants to see (mosaic, mix-up); the sampler draws them. 0 or absent: none */
 } sodet_transform_ops;
 
 #ifdef __cplusplus

@@ -1,0 +1,117 @@
+/* data/loader.h: batches, prepared by threads, in an order that depends on (seed, epoch, position) alone.
+ *
+ * Each sample is decoded, goes through the transforms, is normalised into its row of the batch and gets the head's assignment. The
+ * stream of batches is bit-identical for any number of threads and wherever it is begun. Memory is taken when the loader is opened;
+ * afterwards only decoding libraries allocate.
+ *
+ * Threads: open, next, recycle and close belong to one thread; the loader's own threads call the dataset's, the transforms' and the
+ * head's functions, several at once. */
+#ifndef SD_DATA_LOADER_H
+#define SD_DATA_LOADER_H
+
+#include "core/data/dataset.h"
+
+struct sodet_anchors;
+struct sodet_boxes;
+struct sodet_transform_ops;
+
+enum { SD_CHANNELS_RGB = 0, SD_CHANNELS_BGR, SD_CHANNELS_GREY };
+typedef struct sd_input {
+    uint32_t width, height; /* canvas of every batch; 0: what the transforms' shape gives for each picture */
+    uint32_t channels;      /* SD_CHANNELS_* */
+    float mean[3], std[3];  /* in the order of channels, in grey levels 0..255: (pixel - mean) / std. Padding is 0 afterwards */
+} sd_input;
+uint32_t sd_input_channels(const sd_input *in); /* 3 or 1 */
+
+typedef struct sd_link { /* one transform, created by its plugin */
+    const char *label;
+    const struct sodet_transform_ops *ops;
+    const void *self;
+} sd_link;
+
+/* The head, as the loader needs it. assign NULL: no targets are made (inference). */
+typedef struct sd_assigner {
+    sodet_status (*assign)(const void *head, const struct sodet_anchors *anchors, const struct sodet_boxes *truth, int32_t *index,
+                           sodet_err *err);
+    const void *head;
+    /* Anchors of an input shape and their number; called by sd_loader_open, once for each shape; valid until the loader is closed. */
+    sodet_status (*anchors)(void *context, uint32_t width, uint32_t height, const struct sodet_anchors **out, uint32_t *n, sodet_err *err);
+    void *context;
+} sd_assigner;
+
+enum {
+    SD_LAST_KEEP = 0, /* the last batch of an epoch (of each shape) may be smaller */
+    SD_LAST_DROP,     /* it is left out; an error if nothing would be left */
+    SD_LAST_WRAP      /* it is filled from the beginning of the epoch's order */
+};
+enum { SD_DIFFICULT_KEEP = 0, SD_DIFFICULT_IGNORE /* as crowd: neither positive nor negative */, SD_DIFFICULT_DROP };
+
+typedef struct sd_loader_config {
+    const sd_dataset *dataset;
+    const sd_link *links; /* borrowed, as everything here, until close */
+    uint32_t n_links;
+    sd_input input;
+    sd_assigner assigner;
+    uint64_t seed;
+    uint32_t batch;       /* images of the global batch */
+    uint32_t shuffle;     /* training: order and chance by (seed, epoch); 0: the data set's order, one epoch, then the end */
+    uint32_t last;        /* SD_LAST_* */
+    uint32_t difficult;   /* SD_DIFFICULT_* */
+    double min_side;      /* objects with a shorter side after the transforms, in network pixels, are dropped; 0: 1.0 */
+    uint32_t max_objects; /* T of the truth table; 0: what the data set needs */
+    uint32_t max_shapes;  /* keep-ratio resizing: at most so many canvases; similar ones are merged; 0: 8 */
+    uint32_t threads;     /* 0: one for each processor this process may use */
+    uint32_t depth;       /* batches made ahead; 0: 3 */
+    uint64_t epoch, step; /* where to begin: resume gives the epoch and the number of its batches that are done */
+    uint32_t part, parts; /* this process makes rows [batch * part / parts, batch * (part + 1) / parts) of each batch; parts 0: 1 */
+} sd_loader_config;
+
+typedef struct sd_batch_item {
+    uint64_t sample;                          /* index in the data set: sd_dataset_item names it */
+    uint32_t width, height;                   /* of the picture inside the canvas (top left) */
+    uint32_t original_width, original_height; /* of the file's picture, upright */
+    double inverse[6];                        /* canvas to original pixels: X = m0 x + m1 y + m2, Y = m3 x + m4 y + m5 */
+    uint32_t n_objects;                       /* rows of truth that are used */
+    uint32_t positives;                       /* anchors with index >= 0 */
+    uint32_t missing;                         /* 1: could not be read and was skipped; its row is blank (only without shuffle) */
+} sd_batch_item;
+
+typedef struct sd_batch {
+    uint64_t epoch, step, steps; /* step: of this batch in its epoch, from 0; steps: batches of this epoch */
+    uint64_t consumed;           /* samples of the epoch that have been handed out, this batch included; over all parts */
+    uint32_t n, global_n;        /* rows here, and in all parts together */
+    uint32_t width, height, channels;
+    uint32_t n_anchors, max_objects; /* A (0 without assigner), T */
+    float *image;                    /* [n][channels][height][width] */
+    int32_t *index;                  /* [n][A] row of truth, -1 background, -2 ignored */
+    float *truth;                    /* [n][T][4] x1 y1 x2 y2 in canvas pixels; 0 behind n_objects */
+    int32_t *label;                  /* [n][T] 0..C-1; -1 behind n_objects */
+    uint32_t *flags;                 /* [n][T] SODET_BOX_* */
+    sd_batch_item *items;            /* [n] */
+} sd_batch;
+
+typedef struct sd_loader_shape { /* every kind of batch that this loader will hand out, so that plans can be made beforehand */
+    uint32_t n, width, height, n_anchors;
+    uint64_t per_epoch; /* batches */
+} sd_loader_shape;
+typedef struct sd_loader_stats {
+    double wait;               /* seconds that sd_loader_next has waited for data, in all */
+    uint64_t skipped;          /* pictures that could not be read and were skipped (rules.bad_file) */
+    uint64_t small;            /* objects dropped because of min_side */
+    const char *first_skipped; /* its error, or NULL */
+} sd_loader_stats;
+
+typedef struct sd_loader sd_loader;
+sodet_status sd_loader_open(const sd_loader_config *config, sd_loader **out, sodet_err *err);
+const sd_loader_shape *sd_loader_shapes(const sd_loader *l, uint32_t *n);
+uint32_t sd_loader_max_objects(const sd_loader *l); /* T */
+uint64_t sd_loader_steps(const sd_loader *l);       /* batches of an epoch */
+uint64_t sd_loader_samples(const sd_loader *l);     /* samples that an epoch hands out, over all parts */
+/* The next batch; *out stays valid until it is recycled. NULL and SODET_OK: the end (shuffle 0). An error names the file; afterwards
+ * only close may be called. Up to depth - 1 batches may be held at a time; they are recycled in the order of next. */
+sodet_status sd_loader_next(sd_loader *l, const sd_batch **out, sodet_err *err);
+void sd_loader_recycle(sd_loader *l, const sd_batch *batch);
+void sd_loader_stats_get(sd_loader *l, sd_loader_stats *out);
+void sd_loader_close(sd_loader *l); /* accepts NULL; stops the threads, whatever they do at most a sample longer */
+
+#endif
