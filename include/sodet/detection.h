@@ -25,6 +25,7 @@ typedef struct sodet_anchors {
     uint32_t struct_size;
     uint64_t n;
     float *box; /* [n][4] cx cy w h in input pixels. sodet_anchors_resize allocates; the core frees */
+    uint32_t height, width; /* of the input; the core sets them before head.anchors */
 } sodet_anchors;
 SODET_EXPORT sodet_status sodet_anchors_resize(sodet_anchors *a, uint64_t n, sodet_err *err);
 
@@ -65,11 +66,12 @@ typedef struct sodet_targets {
     sodet_value label;   /* [N, T] int32, 0..C-1, padded with 0 */
     sodet_value anchors; /* [A, 4] cx cy w h in input pixels; a constant */
     sodet_value weight;  /* [N] what each image's sums are multiplied by; known before the step ([loss] normaliser) */
+    sodet_value share;   /* [N] 1 / images of the step */
 } sodet_targets;
 
 /* Adds a scalar term to the loss, logged under `name`: factor * sum_n(weight[n] * per_image[n]). */
 SODET_EXPORT void sodet_emit_loss(sodet_graph *g, const char *name, const sodet_targets *t, sodet_value per_image, double factor);
-/* A factor for the term of one image whatever its positives are (d2l divides by all anchors): like sodet_emit_loss with weight 1 / images of the step. */
+/* A factor for the term of one image whatever its positives are (d2l divides by all anchors): like sodet_emit_loss with `share` for `weight`. */
 SODET_EXPORT void sodet_emit_loss_mean(sodet_graph *g, const char *name, const sodet_targets *t, sodet_value per_image, double factor);
 
 /* Column of each anchor's class under softmax: 1 + label, 0 (background) where index is -1, -1 where it is to be ignored.  -> [N, A] int32 */
