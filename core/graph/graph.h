@@ -12,7 +12,11 @@
 #include "sodet/graph.h"
 
 /* ---- making ---- */
-enum { SD_NORM_TRAIN = 0, SD_NORM_SYNC, SD_NORM_FROZEN }; /* batch norm in a training graph: statistics of this device's batch, of all devices', the running ones */
+enum {
+    SD_NORM_TRAIN = 0,
+    SD_NORM_SYNC,
+    SD_NORM_FROZEN
+}; /* batch norm in a training graph: statistics of this device's batch, of all devices', the running ones */
 typedef struct sd_graph_options {
     bool training;
     uint32_t norm;         /* SD_NORM_*; ignored unless training */
@@ -49,18 +53,18 @@ sodet_status sd_graph_seal(sodet_graph *g, sodet_err *err);
 
 /* ---- parameters: the segment table ---- */
 typedef struct sd_segment {
-    const char *name;      /* path */
+    const char *name; /* path */
     sodet_shape shape;
-    sodet_param param;     /* initialiser and factors */
-    bool frozen;           /* lies in the frozen arena (frozen parameters and buffers) */
-    bool buffer;           /* state without gradient: running statistics; `initial` is its first value */
+    sodet_param param; /* initialiser and factors */
+    bool frozen;       /* lies in the frozen arena (frozen parameters and buffers) */
+    bool buffer;       /* state without gradient: running statistics; `initial` is its first value */
     float initial;
-    uint64_t offset, n;    /* elements; offsets are multiples of 16 */
+    uint64_t offset, n; /* elements; offsets are multiples of 16 */
 } sd_segment;
 typedef struct sd_segments {
     sd_pool pool;
     uint32_t n;
-    sd_segment *segment;   /* trainable ones first, in the order in which backward finishes their gradients; then the frozen */
+    sd_segment *segment; /* trainable ones first, in the order in which backward finishes their gradients; then the frozen */
     uint32_t n_trainable;
     uint64_t param_elements, frozen_elements; /* arena sizes, padding included */
     uint64_t parameter_count;                 /* without padding and buffers: what papers count; frozen parameters included */
@@ -82,7 +86,7 @@ sodet_value sd_graph_arena(sodet_graph *g, uint32_t store, uint32_t slot, uint64
 sodet_status sd_plan_memory(sodet_plan *plan, uint64_t *work_bytes, uint64_t *own_bytes, sodet_err *err);
 
 /* ---- facts ---- */
-sodet_value sd_graph_find_input(const sodet_graph *g, const char *name);  /* SODET_NONE if there is none */
+sodet_value sd_graph_find_input(const sodet_graph *g, const char *name); /* SODET_NONE if there is none */
 sodet_value sd_graph_find_output(const sodet_graph *g, const char *name);
 uint32_t sd_graph_output_count(const sodet_graph *g);
 const char *sd_graph_output_name(const sodet_graph *g, uint32_t i, sodet_value *v);

@@ -18,14 +18,14 @@
 extern "C" {
 #endif
 
-enum { /* where a value lives */
-    SODET_STORE_WORK = 0, /* between its producer and its last use */
-    SODET_STORE_PARAM,    /* trainable: the parameter arena */
-    SODET_STORE_FROZEN,   /* frozen parameters and buffers: the frozen arena */
-    SODET_STORE_GRAD,     /* gradient of a trainable parameter: the gradient arena, same offsets as PARAM */
-    SODET_STORE_STATE,    /* optimizer state and averages: state arena `slot`, same offsets as PARAM */
-    SODET_STORE_INPUT,    /* written by the host before a run */
-    SODET_STORE_CONST     /* data known when the graph was made */
+enum {                       /* where a value lives */
+       SODET_STORE_WORK = 0, /* between its producer and its last use */
+       SODET_STORE_PARAM,    /* trainable: the parameter arena */
+       SODET_STORE_FROZEN,   /* frozen parameters and buffers: the frozen arena */
+       SODET_STORE_GRAD,     /* gradient of a trainable parameter: the gradient arena, same offsets as PARAM */
+       SODET_STORE_STATE,    /* optimizer state and averages: state arena `slot`, same offsets as PARAM */
+       SODET_STORE_INPUT,    /* written by the host before a run */
+       SODET_STORE_CONST     /* data known when the graph was made */
 };
 #define SODET_MAX_STATE 4
 
@@ -53,19 +53,19 @@ typedef struct sodet_device_info {
 
 typedef struct sodet_device_options {
     uint32_t struct_size;
-    uint32_t threads;      /* compute threads of this device */
-    uint32_t rank, world;  /* among the devices that reduce with each other in this process */
-    void *group;           /* of open_group; NULL: world is 1 */
+    uint32_t threads;     /* compute threads of this device */
+    uint32_t rank, world; /* among the devices that reduce with each other in this process */
+    void *group;          /* of open_group; NULL: world is 1 */
     uint32_t verbose;
 } sodet_device_options;
 
-typedef struct sodet_buffer {
-    uint32_t value;       /* the value's id, or 0: scratch or a derived copy */
-    uint32_t lifetime;    /* SODET_LIFE_* */
+typedef struct sodet_plan_buffer {
+    uint32_t value;    /* the value's id, or 0: scratch or a derived copy */
+    uint32_t lifetime; /* SODET_LIFE_* */
     uint64_t bytes;
     uint32_t first, last; /* nodes, inclusive, between which it holds data (SODET_LIFE_RUN) */
     uint64_t offset;      /* set by the core before bind: bytes from the base of its lifetime's memory; a multiple of 64 */
-} sodet_buffer;
+} sodet_plan_buffer;
 enum {
     SODET_LIFE_RUN = 0, /* shares the work arena with all others */
     SODET_LIFE_PROGRAM  /* its own: inputs, outputs, constants, derived copies */
@@ -74,8 +74,8 @@ enum {
 typedef struct sodet_plan {
     uint32_t struct_size;
     uint32_t n_buffers;
-    sodet_buffer *buffers; /* the backend's; offsets are written by the core */
-    void *handle;          /* the backend's */
+    sodet_plan_buffer *buffers; /* the backend's; offsets are written by the core */
+    void *handle;               /* the backend's */
     /* What is printed: implementation of node i ("winograd+relu"); NULL: nothing to say. */
     const char *(*describe)(const void *handle, uint32_t node);
 } sodet_plan;
@@ -103,7 +103,8 @@ typedef struct sodet_backend_ops {
     void (*abort_group)(void *group);
     sodet_status (*open)(const void *self, uint32_t index, const sodet_device_options *o, void **device, sodet_err *err);
     void (*close)(void *device);
-    uint32_t (*real_size)(const void *device); /* bytes of an F32 element in arenas, inputs and outputs: 4, or 8 where the reference runs in double */
+    uint32_t (*real_size)(
+        const void *device); /* bytes of an F32 element in arenas, inputs and outputs: 4, or 8 where the reference runs in double */
     sodet_status (*alloc)(void *device, uint64_t bytes, void **out, sodet_err *err); /* aligned to 64, zeroed and touched */
     void (*release)(void *device, void *memory, uint64_t bytes);
     sodet_status (*upload)(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err);
@@ -114,7 +115,8 @@ typedef struct sodet_backend_ops {
     void (*unbind)(void *program);
     /* Where input or output `v` is to be written or read (device memory, plain layout). */
     void *(*address)(void *program, sodet_value v);
-    sodet_status (*run)(void *program, const sodet_run *r, sodet_err *err); /* returns when it is done or, on a stream, in order with upload and download */
+    sodet_status (*run)(void *program, const sodet_run *r,
+                        sodet_err *err); /* returns when it is done or, on a stream, in order with upload and download */
 } sodet_backend_ops;
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ SODET_EXPORT sodet_status sodet_graph_status(const sodet_graph *g, sodet_err *er
 /* Raises the graph's sticky error (kept if it is the first): "<layer path>: <message>". Returns SODET_POISON. */
 SODET_EXPORT sodet_value sodet_graph_fail(sodet_graph *g, sodet_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-SODET_EXPORT int64_t  sodet_dim(const sodet_graph *g, sodet_value v, uint32_t axis); /* 1 for poison and for axes it does not have */
+SODET_EXPORT int64_t sodet_dim(const sodet_graph *g, sodet_value v, uint32_t axis); /* 1 for poison and for axes it does not have */
 SODET_EXPORT uint32_t sodet_rank(const sodet_graph *g, sodet_value v);
 SODET_EXPORT sodet_shape sodet_shape_of(const sodet_graph *g, sodet_value v);
 
@@ -36,21 +36,21 @@ SODET_EXPORT void sodet_enter_shared(sodet_graph *g, const char *format, ...) __
 SODET_EXPORT void sodet_leave(sodet_graph *g);
 
 enum {
-    SODET_INIT_DEFAULT = 0,  /* weights: the recipe's [train] init; biases: zeros */
+    SODET_INIT_DEFAULT = 0, /* weights: the recipe's [train] init; biases: zeros */
     SODET_INIT_ZEROS,
-    SODET_INIT_CONSTANT,     /* value */
-    SODET_INIT_NORMAL,       /* deviation `value` */
-    SODET_INIT_XAVIER,       /* uniform, a = sqrt(6 / (fan_in + fan_out)) (Glorot 2010) */
-    SODET_INIT_HE,           /* normal, deviation sqrt(2 / fan_out) (He 2015; torchvision's kaiming fan_out) */
-    SODET_INIT_HE_FAN_IN,    /* normal, deviation sqrt(2 / fan_in) */
-    SODET_INIT_TORCH,        /* uniform, a = 1 / sqrt(fan_in): PyTorch's Conv2d default, weights and biases */
-    SODET_INIT_PRIOR         /* bias -log((1 - value) / value) (RetinaNet, section 4.1) */
+    SODET_INIT_CONSTANT,  /* value */
+    SODET_INIT_NORMAL,    /* deviation `value` */
+    SODET_INIT_XAVIER,    /* uniform, a = sqrt(6 / (fan_in + fan_out)) (Glorot 2010) */
+    SODET_INIT_HE,        /* normal, deviation sqrt(2 / fan_out) (He 2015; torchvision's kaiming fan_out) */
+    SODET_INIT_HE_FAN_IN, /* normal, deviation sqrt(2 / fan_in) */
+    SODET_INIT_TORCH,     /* uniform, a = 1 / sqrt(fan_in): PyTorch's Conv2d default, weights and biases */
+    SODET_INIT_PRIOR      /* bias -log((1 - value) / value) (RetinaNet, section 4.1) */
 };
 enum { SODET_GROUP_WEIGHT = 0, SODET_GROUP_BIAS, SODET_GROUP_NORM }; /* what the decay rules of the recipe speak of */
 #define SODET_FROZEN (-1.0f)
 /* Zero means the default. */
 typedef struct sodet_param {
-    uint32_t init;   /* SODET_INIT_* */
+    uint32_t init; /* SODET_INIT_* */
     float value;
     float lr, decay; /* factors; 0 means 1; SODET_FROZEN in lr freezes, SODET_FROZEN in decay means factor 0 */
     int64_t fan_in;  /* of a bias under SODET_INIT_TORCH; else from the shape: all dims but the first */
@@ -59,9 +59,10 @@ typedef struct sodet_param {
 
 /* What layers are made of. `name` is put behind the current path. */
 SODET_EXPORT sodet_value sodet_parameter(sodet_graph *g, const char *name, const sodet_shape *shape, const sodet_param *param);
-SODET_EXPORT sodet_value sodet_buffer(sodet_graph *g, const char *name, const sodet_shape *shape, float initial); /* state without gradient: running statistics */
-SODET_EXPORT sodet_value sodet_constant(sodet_graph *g, const sodet_shape *shape, const void *data);              /* copied: float or int32_t */
-SODET_EXPORT sodet_value sodet_input(sodet_graph *g, const char *name, const sodet_shape *shape);                 /* fed by the host before each run */
+SODET_EXPORT sodet_value sodet_buffer(sodet_graph *g, const char *name, const sodet_shape *shape,
+                                      float initial); /* state without gradient: running statistics */
+SODET_EXPORT sodet_value sodet_constant(sodet_graph *g, const sodet_shape *shape, const void *data); /* copied: float or int32_t */
+SODET_EXPORT sodet_value sodet_input(sodet_graph *g, const char *name, const sodet_shape *shape);    /* fed by the host before each run */
 SODET_EXPORT sodet_value sodet_scalar(sodet_graph *g, double value);
 
 /* The general call behind every builder: checks, infers, copies the attributes (op->attr_size bytes) and adds the node.

@@ -42,25 +42,26 @@ typedef struct sodet_node {
     const sodet_op *op;
     uint32_t part;
     uint32_t n_in, n_out;
-    const sodet_value *in, *out;            /* in[i].id == 0: absent */
+    const sodet_value *in, *out;             /* in[i].id == 0: absent */
     const sodet_shape *in_shape, *out_shape; /* an absent input has dtype 0 */
-    const void *attr;                       /* the operator's attribute struct (its header); NULL if attr_size is 0 */
-    const char *layer;                      /* path of the layer that made it, for errors, reports and profiles */
-    uint32_t accumulate;                    /* bit o: output o is added to what its buffer holds (shared parameters) */
-    uint32_t prologue;                      /* 1: depends on parameters and constants alone; runs again only when these changed */
+    const void *attr;                        /* the operator's attribute struct (its header); NULL if attr_size is 0 */
+    const char *layer;                       /* path of the layer that made it, for errors, reports and profiles */
+    const sodet_value *base; /* [n_out] or NULL. base[o].id != 0: output o = base[o] + what the kernel computes, in base[o]'s
+                                               storage (gradients of shared parameters); the backend adds where a kernel cannot */
+    uint32_t prologue;       /* 1: depends on parameters and constants alone; runs again only when these changed */
 } sodet_node;
 
 typedef struct sodet_cost {
-    uint64_t macs;         /* multiply-adds of convolutions and matrix products, padding counted as the field does: out * k * k * in / groups */
-    uint64_t flops;        /* everything, a multiply-add being two */
-    uint64_t bytes;        /* inputs read once and outputs written once */
+    uint64_t macs;  /* multiply-adds of convolutions and matrix products, padding counted as the field does: out * k * k * in / groups */
+    uint64_t flops; /* everything, a multiply-add being two */
+    uint64_t bytes; /* inputs read once and outputs written once */
 } sodet_cost;
 
 enum {
     SODET_OP_ELEMENTWISE = 1, /* output 0 may overwrite any input of its size that dies here */
-    SODET_OP_VIEW        = 2, /* output 0 is input 0 seen with another shape (plain layout): no work */
-    SODET_OP_COLLECTIVE  = 4, /* every rank runs it in the same order; never dropped, never moved over another collective */
-    SODET_OP_STATE       = 8  /* has an effect beyond its outputs' uses (running statistics, update): never dropped */
+    SODET_OP_VIEW = 2,        /* output 0 is input 0 seen with another shape (plain layout): no work */
+    SODET_OP_COLLECTIVE = 4,  /* every rank runs it in the same order; never dropped, never moved over another collective */
+    SODET_OP_STATE = 8        /* has an effect beyond its outputs' uses (running statistics, update): never dropped */
 };
 
 struct sodet_op {
@@ -95,24 +96,24 @@ typedef struct sodet_kernel_args {
     const sodet_tensor *in, *out;
     const void *attr;
     uint32_t part, n_threads;
-    void *scratch;           /* as many bytes as the entry asked for, aligned to 64; not zeroed */
-    uint64_t seed, step;     /* of the run, for operators that draw random numbers (dropout): keyed by (seed, step, attr's own key, element) */
+    void *scratch;       /* as many bytes as the entry asked for, aligned to 64; not zeroed */
+    uint64_t seed, step; /* of the run, for operators that draw random numbers (dropout): keyed by (seed, step, attr's own key, element) */
 } sodet_kernel_args;
 
 /* Reference: one thread, plain loops in the order of the formula, sums in double. Compiled for float and for double: SODET_REAL is the
- * type of F32 tensors. Layout is always plain. A kernel never has to mind `accumulate`. */
+ * type of F32 tensors. Layout is always plain. A kernel never has to mind `base`. */
 typedef void (*sodet_ref_kernel)(const sodet_kernel_args *a);
 
 /* Own CPU code. The backend cuts [0, units) of each phase into ranges for its threads; a barrier stands between phases. */
 enum {
     SODET_CPU_BLOCKED = 1, /* every rank-4 F32 tensor of the call may be blocked (then all of them are, with one block) */
-    SODET_CPU_FLAT    = 2  /* element by element over tensors of one shape: any layout, as long as it is the same */
+    SODET_CPU_FLAT = 2     /* element by element over tensors of one shape: any layout, as long as it is the same */
 };
 typedef struct sodet_cpu_kernel {
     uint32_t struct_size, flags;
-    uint32_t phases; /* 0 means 1 */
-    int64_t (*units)(const sodet_kernel_args *a, uint32_t phase);                         /* independent pieces; data pointers may be NULL when this is asked */
-    uint64_t (*scratch)(const sodet_node *n, uint32_t n_threads);                         /* bytes; NULL: none */
+    uint32_t phases;                                              /* 0 means 1 */
+    int64_t (*units)(const sodet_kernel_args *a, uint32_t phase); /* independent pieces; data pointers may be NULL when this is asked */
+    uint64_t (*scratch)(const sodet_node *n, uint32_t n_threads); /* bytes; NULL: none */
     void (*run)(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread); /* thread: 0..n_threads-1 */
 } sodet_cpu_kernel;
 
