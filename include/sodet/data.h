@@ -72,7 +72,7 @@ SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, u
 /* The run's [input] mean as RGB grey levels 0..255: what a transform fills empty places with. */
 SODET_EXPORT void sodet_sample_mean(const sodet_sample *s, float rgb[3]);
 /* Partner k of those that the transform asked for (sodet_transform_ops.partners): loaded, and through the links before this one. */
-SODET_EXPORT const sodet_sample *sodet_sample_partner(const sodet_sample *s, uint32_t k);
+SODET_EXPORT sodet_sample *sodet_sample_partner(sodet_sample *s, uint32_t k);
 SODET_EXPORT const sodet_object *sodet_sample_object(const sodet_sample *s, uint32_t i);
 /* Appends a copy (of a partner's object, moved). SODET_E_MEMORY. */
 SODET_EXPORT sodet_status sodet_sample_append_object(sodet_sample *s, const sodet_object *object, sodet_err *err);

@@ -1,0 +1,111 @@
+#include "core/data/decode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void sd_pixels_free(sd_pixels *p)
+{
+    sd_free(p->rgb);
+    *p = (sd_pixels){0};
+}
+
+sodet_status sd_pixels_size(sd_pixels *p, uint32_t width, uint32_t height, const char *name, sodet_err *err)
+{
+    uint64_t need = (uint64_t)width * height * 3;
+    if (need > p->capacity) { /* not sd_grow: the old picture need not be copied */
+        sd_free(p->rgb);
+        *p = (sd_pixels){.rgb = sd_alloc(need, 1)};
+        if (!p->rgb)
+            return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for a picture of %ux%u", name, width, height);
+        p->capacity = need;
+    }
+    p->width = width;
+    p->height = height;
+    return SODET_OK;
+}
+
+sodet_status sd_decode_too_large(const char *name, uint64_t width, uint64_t height, uint64_t max_pixels, sodet_err *err)
+{
+    return SODET_FAIL(err, SODET_E_INVALID, "%s: claims %llux%llu pixels, more than the limit of %llu; raise [data] max_pixels if that is right", name,
+                      (unsigned long long)width, (unsigned long long)height, (unsigned long long)max_pixels);
+}
+
+/* EXIF orientation o of a w x h picture: where pixel (x, y) of the upright one lies in the stored one. */
+static void turn(const sd_pixels *in, sd_pixels *out, uint32_t o)
+{
+    uint32_t w = out->width, h = out->height, sw = in->width, sh = in->height;
+    for (uint32_t y = 0; y < h; y++) {
+        uint8_t *to = out->rgb + (size_t)y * w * 3;
+        for (uint32_t x = 0; x < w; x++, to += 3) {
+            uint32_t sx = x, sy = y;
+            switch (o) {
+            case 2: sx = sw - 1 - x; break;
+            case 3: sx = sw - 1 - x; sy = sh - 1 - y; break;
+            case 4: sy = sh - 1 - y; break;
+            case 5: sx = y; sy = x; break;
+            case 6: sx = y; sy = sh - 1 - x; break;
+            case 7: sx = sw - 1 - y; sy = sh - 1 - x; break;
+            default: sx = sw - 1 - y; sy = x; break; /* 8 */
+            }
+            memcpy(to, in->rgb + ((size_t)sy * sw + sx) * 3, 3);
+        }
+    }
+}
+
+sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out, sd_pixels *turned,
+                       sodet_err *err)
+{
+    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    uint64_t limit = options->max_pixels ? options->max_pixels : (uint64_t)1 << 28;
+    uint32_t orientation = 1;
+    sodet_status status;
+    if (n == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: the file is empty", name);
+    if (n >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff)
+        status = sd_decode_jpeg(name, bytes, n, limit, out, &orientation, err);
+    else if (n >= 8 && memcmp(bytes, png, 8) == 0)
+        status = sd_decode_png(name, bytes, n, limit, out, err);
+    else
+        status = sd_decode_other(name, bytes, n, limit, out, err);
+    if (status != SODET_OK || orientation < 2 || orientation > 8 || options->ignore_orientation)
+        return status;
+    bool across = orientation >= 5;
+    status = sd_pixels_size(turned, across ? out->height : out->width, across ? out->width : out->height, name, err);
+    if (status != SODET_OK)
+        return status;
+    turn(out, turned, orientation);
+    sd_pixels swap = *out;
+    *out = *turned;
+    *turned = swap;
+    return SODET_OK;
+}
+
+sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
+                            sd_pixels *turned, sodet_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return SODET_FAIL(err, SODET_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    struct stat st;
+    sodet_status status = SODET_OK;
+    uint64_t n = 0;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        status = SODET_FAIL(err, SODET_E_IO, "%s: not a regular file; a picture is expected here", path);
+    else
+        status = sd_grow(bytes, capacity, (uint64_t)st.st_size + 1, 1, err);
+    while (status == SODET_OK && n < (uint64_t)st.st_size) {
+        ssize_t got = read(fd, *bytes + n, (size_t)((uint64_t)st.st_size - n));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = SODET_FAIL(err, SODET_E_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (got <= 0)
+            break;
+        n += (uint64_t)got;
+    }
+    close(fd);
+    return status == SODET_OK ? sd_decode(path, *bytes, n, options, out, turned, err) : status;
+}

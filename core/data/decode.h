@@ -1,0 +1,41 @@
+/* data/decode.h: files of bytes to pictures of RGB bytes. JPEG by libjpeg-turbo, PNG by libpng, BMP, TGA and PNM by stb_image.
+ *
+ * Whatever the file holds, the result has three channels of 8 bits: grey is repeated, alpha dropped, 16 bits become their upper 8,
+ * CMYK and YCCK are converted (R = C K / 255 with Adobe's inverted values). A damaged or cut file is an error, not half a picture.
+ * The picture is turned upright by its EXIF orientation, unless asked not to. Sizes are checked before memory is taken. */
+#ifndef SD_DATA_DECODE_H
+#define SD_DATA_DECODE_H
+
+#include "core/base/base.h"
+
+typedef struct sd_pixels { /* zero-initialise; the buffer grows and is used again */
+    uint32_t width, height;
+    uint8_t *rgb; /* [height][width][3] */
+    uint64_t capacity;
+} sd_pixels;
+void sd_pixels_free(sd_pixels *p);
+sodet_status sd_pixels_size(sd_pixels *p, uint32_t width, uint32_t height, const char *name, sodet_err *err);
+
+typedef struct sd_decode_options {
+    uint64_t max_pixels; /* 0: 2^28 */
+    bool ignore_orientation;
+} sd_decode_options;
+
+/* name: the file's, for messages. turned: scratch for pictures that have to be turned. */
+sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out, sd_pixels *turned,
+                       sodet_err *err);
+/* A file read into *bytes (grows, used again), then decoded. */
+sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
+                            sd_pixels *turned, sodet_err *err);
+
+/* ---- one file each: decode_jpeg.c, decode_png.c, decode_other.c ---- */
+sodet_status sd_decode_jpeg(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, uint32_t *orientation,
+                            sodet_err *err);
+sodet_status sd_decode_png(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err);
+sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err);
+sodet_status sd_decode_too_large(const char *name, uint64_t width, uint64_t height, uint64_t max_pixels, sodet_err *err); /* the error */
+
+/* A PNG of RGB bytes, written whole or not at all. */
+sodet_status sd_png_write(const char *path, const uint8_t *rgb, uint32_t width, uint32_t height, sodet_err *err);
+
+#endif

@@ -1,0 +1,64 @@
+/* data/sample.h: what a sodet_sample is inside core/data/. Zero-initialised memory is an empty sample. */
+#ifndef SD_DATA_SAMPLE_H
+#define SD_DATA_SAMPLE_H
+
+#include "core/data/dataset.h"
+#include "core/data/decode.h"
+#include "sodet/data.h"
+
+/* What add_object met. The dataset's first look passes a listener; afterwards the same things are skipped without a word. */
+enum { SD_NOTE_UNKNOWN_CLASS = 1, SD_NOTE_BAD_BOX };
+typedef struct sd_listener {
+    void (*note)(void *context, uint32_t kind, const char *class_name, const char *sentence);
+    void *context;
+} sd_listener;
+
+/* A float picture buffer: [height][width][channels]. */
+typedef struct sd_plane {
+    float *pixels;
+    uint64_t capacity; /* floats */
+} sd_plane;
+
+struct sodet_sample {
+    const sd_classes *classes;
+    const uint32_t *by_name; /* [classes->n] labels in the order of names, for lookup */
+    const sd_data_rules *rules;
+    float mean[3]; /* RGB */
+    const sd_listener *listener;
+
+    sd_text id, source, path; /* length 0: not set */
+    int64_t number;
+    uint32_t width, height; /* as the annotation says; 0: it does not */
+    sodet_object *objects;
+    uint64_t n_objects, capacity;
+    uint32_t added; /* add_object calls, for messages */
+
+    uint8_t *encoded; /* of set_bytes, or a file's */
+    uint64_t n_encoded, encoded_capacity;
+    sd_pixels stored, turned;
+    bool has_pixels; /* `stored` is filled */
+    bool grey;       /* one channel of it is, at the buffer's end */
+    bool as_float;   /* `image` is valid; else the picture is still `stored` */
+    sodet_image image;
+    sd_plane planes[2]; /* the current picture and the one before it */
+    uint32_t plane;     /* which of them is the current one */
+    uint32_t original_width, original_height;
+    double map[6]; /* original to current pixels */
+    sodet_status broken; /* of a call that cannot return a status */
+    float *rows;         /* resampling scratch */
+    uint64_t rows_capacity;
+    int32_t *taps;
+    uint64_t taps_capacity;
+
+    struct sodet_sample **partners;
+    uint32_t n_partners;
+};
+
+void sd_sample_reset(sodet_sample *s); /* keeps the buffers */
+void sd_sample_clear(sodet_sample *s); /* frees them */
+/* The picture that pixels() gave, decoded; sizes and map are set, objects clipped. */
+sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err);
+/* 6-element affine: inverse of m; the identity if m has none. */
+void sd_affine_inverse(const double m[6], double inverse[6]);
+
+#endif
