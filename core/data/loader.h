@@ -9,13 +9,12 @@
 #ifndef SD_DATA_LOADER_H
 #define SD_DATA_LOADER_H
 
+#include "core/config/sections.h"
 #include "core/data/dataset.h"
 
-struct sodet_anchors;
 struct sodet_boxes;
 struct sodet_transform_ops;
 
-enum { SD_CHANNELS_RGB = 0, SD_CHANNELS_BGR, SD_CHANNELS_GREY };
 typedef struct sd_input {
     uint32_t width, height; /* canvas of every batch; 0: what the transforms' shape gives for each picture */
     uint32_t channels;      /* SD_CHANNELS_* */
@@ -29,13 +28,12 @@ typedef struct sd_link { /* one transform, created by its plugin */
     const void *self;
 } sd_link;
 
-/* The head, as the loader needs it. assign NULL: no targets are made (inference). */
+/* The head, as the loader needs it (data/model_assigner.h makes one of a model). assign NULL: no targets are made (inference). */
 typedef struct sd_assigner {
-    sodet_status (*assign)(const void *head, const struct sodet_anchors *anchors, const struct sodet_boxes *truth, int32_t *index,
-                           sodet_err *err);
-    const void *head;
-    /* Anchors of an input shape and their number; called by sd_loader_open, once for each shape; valid until the loader is closed. */
-    sodet_status (*anchors)(void *context, uint32_t width, uint32_t height, const struct sodet_anchors **out, uint32_t *n, sodet_err *err);
+    /* What the head has for an input shape, and its number of anchors; called by sd_loader_open, once for each shape; valid until close. */
+    sodet_status (*grid)(void *context, uint32_t width, uint32_t height, const void **grid, uint64_t *n_anchors, sodet_err *err);
+    /* index[n_anchors] of one image; a loader thread, several at once. */
+    sodet_status (*assign)(void *context, const void *grid, const struct sodet_boxes *truth, int32_t *index, sodet_err *err);
     void *context;
 } sd_assigner;
 
@@ -85,7 +83,7 @@ typedef struct sd_batch {
     float *image;                    /* [n][channels][height][width] */
     int32_t *index;                  /* [n][A] row of truth, -1 background, -2 ignored */
     float *truth;                    /* [n][T][4] x1 y1 x2 y2 in canvas pixels; 0 behind n_objects */
-    int32_t *label;                  /* [n][T] 0..C-1; -1 behind n_objects */
+    int32_t *label;                  /* [n][T] 0..C-1; 0 behind n_objects */
     uint32_t *flags;                 /* [n][T] SODET_BOX_* */
     sd_batch_item *items;            /* [n] */
 } sd_batch;
