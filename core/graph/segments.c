@@ -161,12 +161,11 @@ sodet_status sd_graph_bind(sodet_graph *g, const sd_segments *segments, sodet_er
             sd_value *gradient = &g->values[value->gradient.id];
             gradient->info.store = SODET_STORE_GRAD;
             gradient->info.offset = s->offset;
-            for (const sodet_node *n = sd_producer(g, value->gradient); n && n->base;
-                 n = sd_producer(g, n->base[0])) { /* partial sums lie in the same place */
-                uint32_t o = gradient->output;
-                if (!n->base[o].id)
+            for (;;) { /* partial sums lie in the same place */
+                const sodet_node *n = gradient->producer == SD_NOWHERE ? NULL : g->nodes[gradient->producer];
+                if (!n || !n->base || !n->base[gradient->output].id)
                     break;
-                gradient = &g->values[n->base[o].id];
+                gradient = &g->values[n->base[gradient->output].id];
                 gradient->info.store = SODET_STORE_GRAD;
                 gradient->info.offset = s->offset;
             }
