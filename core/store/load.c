@@ -45,7 +45,7 @@ static void check_target(const sd_checkpoint *c, const sd_tensor *t, bool *wante
     if (f->type != t->type)
         add_misfit(m, "\"%s\" is %s in it, %s here", t->name, sd_tensor_type_name(f->type), sd_tensor_type_name(t->type));
     else if (!same_shape(f, t))
-        add_misfit(m, "\"%s\" is %s in it, %s here", t->name, sd_shape_text(a, f->rank, f->dims), sd_shape_text(b, t->rank, t->dims));
+        add_misfit(m, "\"%s\" is %s in it, %s here", t->name, sd_store_shape(a, f->rank, f->dims), sd_store_shape(b, t->rank, t->dims));
 }
 
 static sodet_status check_targets(const sd_checkpoint *c, const sd_tensor *targets, uint64_t n, const char *prefix, sodet_err *err)
@@ -315,12 +315,12 @@ static sodet_status take(partial *p, uint64_t i, sd_put put, void *context)
         return add_entry(p, SD_SKIP_TYPE, t->name, f->name, why);
     }
     if (!shape_after(f, s, t, &shape, axes)) {
-        snprintf(why, sizeof why, "%s in the file cannot be transposed as the map says", sd_shape_text(a, f->rank, f->dims));
+        snprintf(why, sizeof why, "%s in the file cannot be transposed as the map says", sd_store_shape(a, f->rank, f->dims));
         return add_entry(p, SD_SKIP_SHAPE, t->name, f->name, why);
     }
     if (!same_shape(&shape, t)) {
-        snprintf(why, sizeof why, "%s in the file%s, %s here", sd_shape_text(a, shape.rank, shape.dims),
-                 s->hit.flags & SD_MAP_TRANSPOSE ? " (transposed)" : "", sd_shape_text(b, t->rank, t->dims));
+        snprintf(why, sizeof why, "%s in the file%s, %s here", sd_store_shape(a, shape.rank, shape.dims),
+                 s->hit.flags & SD_MAP_TRANSPOSE ? " (transposed)" : "", sd_store_shape(b, t->rank, t->dims));
         return add_entry(p, SD_SKIP_SHAPE, t->name, f->name, why);
     }
     const void *values;

@@ -43,7 +43,7 @@ uint64_t sd_tensor_bytes(const sd_tensor *t)
     return sd_tensor_count(t) * sd_tensor_type_size(t->type);
 }
 
-const char *sd_shape_text(char text[200], uint32_t rank, const uint64_t *dims)
+const char *sd_store_shape(char text[200], uint32_t rank, const uint64_t *dims)
 {
     int at = snprintf(text, 200, "[");
     for (uint32_t i = 0; i < rank && at < 170; i++)
@@ -420,7 +420,7 @@ static sodet_status add_row(sd_checkpoint *c, const char *index_path, unsigned l
     char text[200];
     if (sd_tensor_count(&t) != count)
         return SODET_FAIL(err, SODET_E_INVALID, "%s:%u: %s has shape %s and count %llu", index_path, line, t.name,
-                          sd_shape_text(text, t.rank, t.dims), (unsigned long long)count);
+                          sd_store_shape(text, t.rank, t.dims), (unsigned long long)count);
     if (offset > values || count > values - offset)
         return SODET_FAIL(err, SODET_E_INVALID, "%s:%u: %s ends at value %llu, %s has %llu", index_path, line, t.name,
                           (unsigned long long)(offset + count), c->path, (unsigned long long)values);

@@ -44,7 +44,7 @@ sodet_status sd_store_open_file(const char *path, sd_checkpoint **out, uint64_t 
 sodet_status sd_store_pread(const sd_checkpoint *c, void *to, uint64_t n, uint64_t offset, sodet_err *err);
 
 /* "[64, 3, 3, 3]"; "[]" is a scalar. Returns text. */
-const char *sd_shape_text(char text[200], uint32_t rank, const uint64_t *dims);
+const char *sd_store_shape(char text[200], uint32_t rank, const uint64_t *dims);
 
 /* What a name map says about a tensor of the file. */
 enum { SD_MAP_TRANSPOSE = 1, SD_MAP_RESHAPE = 2 };

@@ -32,7 +32,8 @@ typedef struct sd_schedule {
     double floor; /* least rate of cosine, poly and plateau */
     double power; /* poly */
     /* Warm-up: for warm < warmup the rate is multiplied by warmup_factor (constant), or by warmup_factor + (1 - warmup_factor) warm / warmup
-     * (linear). `apart`: the schedule begins when the warm-up ends (SequentialLR); else both run from 0 and are multiplied
+     * (linear). `apart`: the schedule begins when the warm-up ends (SequentialLR; both are then
+     * counted in one unit); else both run from 0 and are multiplied
      * (ChainedScheduler; what Detectron2, torchvision and MLPerf do). */
     uint32_t warmup_kind; /* SD_WARMUP_* */
     double warmup, warmup_factor;
