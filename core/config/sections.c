@@ -5,6 +5,10 @@
 static const char *const precisions[] = {"fp32", "bf16", "fp16", "mixed", NULL};
 static const char *const channels[] = {"rgb", "bgr", "grey", NULL};
 static const char *const broken[] = {"stop", "skip", NULL};
+static const char *const lasts[] = {"keep", "drop", "wrap", NULL};
+static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
+static const char *const norms[] = {"sync", "local", "frozen", NULL};
+static const char *const inits[] = {"xavier", "he", "he_fan_in", "torch", NULL};
 static const char *const optimizers[] = {"sgd", "adam", "adamw", NULL};
 static const char *const schedules[] = {"constant", "step", "multistep", "cosine", "poly", "plateau", NULL};
 static const char *const units[] = {"epochs", "iterations", NULL};
@@ -24,6 +28,7 @@ static const sodet_opt run_opts[] = {
     SODET_OPT_PATH(sd_run_cfg, output, 0, "folder of the run; default: runs/<name> below the working directory"),
     SODET_OPT_PATH(sd_run_cfg, init, 0, "weights to start from; nothing else is taken"),
     SODET_OPT_PATH(sd_run_cfg, resume, 0, "checkpoint to continue"),
+    SODET_OPT_BOOL(sd_run_cfg, overwrite, "no", "remove what an earlier run left in the output folder"),
     SODET_OPT_DURATION(sd_run_cfg, timeout, "10m", 1, 86400, "silence of a rank after which the job ends"),
     SODET_OPT_STRINGS(sd_run_cfg, base, NULL, 0, "fragments, read in order before this file; later wins"),
 };
@@ -45,6 +50,12 @@ static const sodet_opt data_opts[] = {
     SODET_OPT_BOOL(sd_data_cfg, shuffle, "yes", "order of training pictures"),
     SODET_OPT_UINT(sd_data_cfg, train_limit, "0", 0, UINT_MOST, "only the first n training pictures; 0: all"),
     SODET_OPT_UINT(sd_data_cfg, val_limit, "0", 0, UINT_MOST, "only the first n validation pictures; 0: all"),
+    SODET_OPT_ENUM(sd_data_cfg, last, "keep", lasts,
+                   "smaller last batch of a training epoch: kept, left out, or filled from the epoch's beginning"),
+    SODET_OPT_ENUM(sd_data_cfg, difficult, "keep", difficults,
+                   "training objects marked difficult: as others, neither positive nor negative, left out"),
+    SODET_OPT_DOUBLE(sd_data_cfg, min_side, "1", 0, 1e4,
+                     "objects with a shorter side after the transforms, in network pixels, do not train"),
 };
 static const sodet_opt eval_opts[] = {
     SODET_OPT_STRINGS(sd_eval_cfg, evaluators, "voc", 0, "labels of [evaluator.<label>] sections"),
@@ -96,6 +107,9 @@ static const sodet_opt train_opts[] = {
     SODET_OPT_UINT(sd_train_cfg, max_steps, "0", 0, UINT_MOST, "end after this many steps; 0: by the schedule's total alone"),
     SODET_OPT_UINT(sd_train_cfg, patience, "0", 0, 1e6, "end after this many evaluations without a better best metric; 0: off"),
     SODET_OPT_DOUBLE(sd_train_cfg, target, "0", 0, 1e6, "end when the best metric reaches it; 0: off"),
+    SODET_OPT_ENUM(sd_train_cfg, norm, "sync", norms,
+                   "batch norm's statistics: of all devices' batch, of each device's own, the running ones"),
+    SODET_OPT_ENUM(sd_train_cfg, init, "xavier", inits, "weights of layers that do not choose themselves"),
     SODET_OPT_UINT(sd_train_cfg, log_every, "50", 1, 1e6, "steps between lines where the output is no terminal"),
 };
 static const sodet_opt checkpoint_opts[] = {

@@ -16,6 +16,7 @@ typedef struct sd_run_cfg {
     const char *output;     /* run folder; NULL: runs/<name> below the working directory */
     const char *init;       /* weights to start from, nothing else; NULL: initialisers */
     const char *resume;     /* a checkpoint to continue; NULL: a new run */
+    uint32_t overwrite;     /* 1: what an earlier run left in the output folder is removed */
     double timeout;         /* seconds after which a rank that does not answer ends the job */
     sodet_string_list base; /* fragments; already merged */
 } sd_run_cfg;
@@ -29,6 +30,8 @@ typedef struct sd_input_cfg {
 } sd_input_cfg;
 
 enum { SD_BROKEN_STOP, SD_BROKEN_SKIP };
+enum { SD_LAST_KEEP, SD_LAST_DROP, SD_LAST_WRAP };
+enum { SD_DIFFICULT_KEEP, SD_DIFFICULT_IGNORE, SD_DIFFICULT_DROP };
 typedef struct sd_data_cfg {
     sodet_string_list train, val;    /* labels of [dataset.<label>] sections */
     uint32_t workers;                /* loader threads */
@@ -37,6 +40,9 @@ typedef struct sd_data_cfg {
     uint32_t broken;                 /* SD_BROKEN_*: a picture or annotation that cannot be read */
     uint32_t shuffle;                /* training order */
     uint32_t train_limit, val_limit; /* use the first n samples; 0: all */
+    uint32_t last;                   /* SD_LAST_*: the last batch of a training epoch may be smaller, is left out, or is filled up */
+    uint32_t difficult; /* SD_DIFFICULT_*: objects so marked, in training: as others, neither positive nor negative, or left out */
+    double min_side;    /* network pixels; objects with a shorter side after the transforms do not train */
 } sd_data_cfg;
 
 typedef struct sd_eval_cfg {
@@ -82,12 +88,15 @@ typedef struct sd_schedule_cfg {
     uint32_t plateau_on; /* SD_PLATEAU_ON_* */
 } sd_schedule_cfg;
 
+enum { SD_TRAIN_NORM_SYNC, SD_TRAIN_NORM_LOCAL, SD_TRAIN_NORM_FROZEN };
 typedef struct sd_train_cfg {
     uint32_t batch;     /* over all devices and ranks */
     uint32_t val_batch; /* 0: as batch */
     uint32_t max_steps; /* 0: no limit */
     uint32_t patience;  /* evaluations without a better best metric before the run ends; 0: off */
     double target;      /* the run ends when the best metric reaches it; 0: off */
+    uint32_t norm;      /* SD_TRAIN_NORM_*: batch norm's statistics: of all devices' batch, of each device's, or the running ones */
+    uint32_t init;      /* index: xavier, he, he_fan_in, torch: weights of layers that ask for the default */
     uint32_t log_every; /* steps between lines where the output is no terminal */
 } sd_train_cfg;
 

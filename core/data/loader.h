@@ -37,13 +37,7 @@ typedef struct sd_assigner {
     void *context;
 } sd_assigner;
 
-enum {
-    SD_LAST_KEEP = 0, /* the last batch of an epoch (of each shape) may be smaller */
-    SD_LAST_DROP,     /* it is left out; an error if nothing would be left */
-    SD_LAST_WRAP      /* it is filled from the beginning of the epoch's order */
-};
-enum { SD_DIFFICULT_KEEP = 0, SD_DIFFICULT_IGNORE /* as crowd: neither positive nor negative */, SD_DIFFICULT_DROP };
-
+/* SD_LAST_* (WRAP fills from the beginning of the epoch's order) and SD_DIFFICULT_* (IGNORE treats them as crowd): config/sections.h. */
 typedef struct sd_loader_config {
     const sd_dataset *dataset;
     const sd_link *links; /* borrowed, as everything here, until close */
