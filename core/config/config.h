@@ -36,6 +36,8 @@ const char *sd_config_path_of(const sd_config *cfg);
 uint64_t sd_config_section_count(const sd_config *cfg);
 const char *sd_config_section_name(const sd_config *cfg, uint64_t i);
 bool sd_config_has_section(const sd_config *cfg, const char *section);
+/* The configuration's own copy of a section's name, once it is given or filled; NULL before that. */
+const char *sd_config_own_name(const sd_config *cfg, const char *section);
 /* The text of a value as written, NULL if the section or key is not given. Defaults are not seen here. */
 const char *sd_config_text(const sd_config *cfg, const char *section, const char *key);
 /* Sets a value as the command line would, later than everything else (what a command itself decides, e.g. an output folder). Before the

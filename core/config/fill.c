@@ -344,3 +344,16 @@ sodet_status sd_config_fill(sd_config *cfg, const char *section, const sd_schema
         cfg->n_filled--;
     return s;
 }
+
+const char *sd_config_own_name(const sd_config *cfg, const char *section)
+{
+    for (uint64_t i = 0; i < cfg->n_filled; i++) {
+        if (strcmp(cfg->filled[i].section, section) == 0)
+            return cfg->filled[i].section;
+    }
+    for (uint64_t i = 0; i < cfg->n_sections; i++) {
+        if (strcmp(cfg->sections[i], section) == 0)
+            return cfg->sections[i];
+    }
+    return NULL;
+}

@@ -54,11 +54,7 @@ sodet_status sd_instance_create(sd_config *cfg, const char *section, sd_instance
     sodet_status s = open_section(cfg, section, &it.plugin, &it.cfg, err);
     if (s != SODET_OK)
         return s;
-    it.section = section;
-    for (uint64_t i = 0; i < sd_config_section_count(cfg); i++) { /* the configuration's copy outlives the caller's */
-        if (strcmp(sd_config_section_name(cfg, i), section) == 0)
-            it.section = sd_config_section_name(cfg, i);
-    }
+    it.section = sd_config_own_name(cfg, section); /* outlives the caller's */
     it.ops = it.plugin->ops;
     const sodet_plugin *d = &it.plugin->desc;
     if (!d->create) {
