@@ -24,8 +24,8 @@ enum {
 #else
 #define SODET_REF(name) sodet_ref32_##name
 #endif
-#define OP(name, parts)                                  \
-    extern const sodet_ref_kernel sodet_ref32_##name[parts]; \
+#define OP(name, parts)                                                                                                                    \
+    extern const sodet_ref_kernel sodet_ref32_##name[parts];                                                                               \
     extern const sodet_ref_kernel sodet_ref64_##name[parts];
 #include "kernels/ops.def"
 #undef OP
