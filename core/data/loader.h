@@ -1,7 +1,8 @@
 /* data/loader.h: batches, prepared by threads, in an order that depends on (seed, epoch, position) alone.
  *
  * Each sample is decoded, goes through the transforms, is normalised into its row of the batch and gets the head's assignment. The
- * stream of batches is bit-identical for any number of threads and wherever it is begun. Memory is taken when the loader is opened;
+ * stream of batches is bit-identical for any number of threads and wherever it is begun. A batch's canvas is what the transforms' shape
+ * callbacks make of its pictures' sizes (one shape for all after a resize to a fixed size). Memory is taken when the loader is opened;
  * afterwards only decoding libraries allocate.
  *
  * Threads: open, next, recycle and close belong to one thread; the loader's own threads call the dataset's, the transforms' and the
@@ -15,8 +16,9 @@
 struct sodet_boxes;
 struct sodet_transform_ops;
 
-typedef struct sd_input {
-    uint32_t width, height; /* canvas of every batch; 0: what the transforms' shape gives for each picture */
+typedef struct sd_input { /* [input] */
+    uint32_t width, height; /* what a resize without a size of its own makes */
+    uint32_t pad_to;        /* sides of a canvas are rounded up to multiples of this; 0: 1 */
     uint32_t channels;      /* SD_CHANNELS_* */
     float mean[3], std[3];  /* in the order of channels, in grey levels 0..255: (pixel - mean) / std. Padding is 0 afterwards */
 } sd_input;

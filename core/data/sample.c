@@ -337,6 +337,12 @@ sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t heigh
     return SODET_OK;
 }
 
+void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
+{
+    *width = s->input_width;
+    *height = s->input_height;
+}
+
 void sodet_sample_mean(const sodet_sample *s, float rgb[3])
 {
     memcpy(rgb, s->mean, sizeof s->mean);

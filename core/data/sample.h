@@ -24,6 +24,7 @@ struct sodet_sample {
     const uint32_t *by_name; /* [classes->n] labels in the order of names, for lookup */
     const sd_data_rules *rules;
     float mean[3]; /* RGB */
+    uint32_t input_width, input_height;
     const sd_listener *listener;
 
     sd_text id, source, path; /* length 0: not set */

@@ -69,6 +69,8 @@ typedef struct sodet_image {
 SODET_EXPORT sodet_image *sodet_sample_image(sodet_sample *s); /* pixels may be written */
 /* Bilinear (half-pixel centres, edges repeated) to this size, and moves map and boxes. Cheapest as the first link of a chain. */
 SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err);
+/* The run's [input] size: what a resize without a size of its own makes. */
+SODET_EXPORT void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height);
 /* The run's [input] mean as RGB grey levels 0..255: what a transform fills empty places with. */
 SODET_EXPORT void sodet_sample_mean(const sodet_sample *s, float rgb[3]);
 /* Partner k of those that the transform asked for (sodet_transform_ops.partners): loaded, and through the links before this one. */
@@ -95,7 +97,7 @@ typedef struct sodet_transform_ops {
     /* One sample, on a loader thread; several threads at once. All chance comes from r. */
     sodet_status (*apply)(const void *self, sodet_sample *s, sodet_stream *r, sodet_err *err);
     /* The shape of canvas that a picture of this size will need, where it is known beforehand (resize; a multiple included); may be NULL:
-     * unchanged. The sampler uses it to put pictures of one shape into a batch. */
+     * unchanged. 0 x 0 stands for the run's [input] size. The sampler uses it to put pictures of one shape into a batch. */
     void (*shape)(const void *self, uint32_t *width, uint32_t *height);
     uint32_t partners; /* other samples that apply wants to see (mosaic, mix-up); the sampler draws them. 0 or absent: none */
 } sodet_transform_ops;

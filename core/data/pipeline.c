@@ -1,0 +1,145 @@
+#include "core/data/pipeline.h"
+
+#include <string.h>
+
+/* Links are numbered 0, 1, 2 ... in streams; a repeated sample's and a partner's draws come from their own ranges. */
+#define REPEAT_LINKS 4096u
+#define PARTNER_LINK 1000000u
+
+uint32_t sd_input_channels(const sd_input *in)
+{
+    return in->channels == SD_CHANNELS_GREY ? 1 : 3;
+}
+
+uint32_t sd_links_partners(const sd_link *links, uint32_t n)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = links[i].ops->partners > most ? links[i].ops->partners : most;
+    return most;
+}
+
+static uint32_t round_up(uint32_t v, uint32_t unit)
+{
+    return unit > 1 ? (v + unit - 1) / unit * unit : v;
+}
+
+void sd_links_canvas(const sd_link *links, uint32_t n, const sd_input *input, uint32_t *width, uint32_t *height)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!links[i].ops->shape)
+            continue;
+        links[i].ops->shape(links[i].self, width, height);
+        if (*width == 0 && *height == 0) {
+            *width = input->width;
+            *height = input->height;
+        }
+    }
+    *width = round_up(*width, input->pad_to);
+    *height = round_up(*height, input->pad_to);
+}
+
+static sodet_status new_sample(const sd_worker *w, sodet_sample **out, sodet_err *err)
+{
+    sodet_status status = sd_sample_new(w->dataset, out, err);
+    if (status != SODET_OK)
+        return status;
+    const sd_input *in = w->input;
+    for (uint32_t c = 0; c < 3; c++)
+        (*out)->mean[c] = in->mean[in->channels == SD_CHANNELS_GREY ? 0 : in->channels == SD_CHANNELS_BGR ? 2 - c : c];
+    (*out)->input_width = in->width;
+    (*out)->input_height = in->height;
+    return SODET_OK;
+}
+
+sodet_status sd_worker_open(sd_worker *w, const sd_loader_config *c, sodet_err *err)
+{
+    *w = (sd_worker){.dataset = c->dataset, .links = c->links, .n_links = c->n_links, .input = &c->input, .seed = c->seed};
+    const char *first = NULL;
+    for (uint32_t i = 0; i < c->n_links; i++) {
+        if (!c->links[i].ops->partners)
+            continue;
+        if (first)
+            return SODET_FAIL(err, SODET_E_UNSUPPORTED, "transforms %s and %s both want partner samples; use one of them", first, c->links[i].label);
+        first = c->links[i].label;
+    }
+    sodet_status status = new_sample(w, &w->sample, err);
+    uint32_t n = sd_links_partners(c->links, c->n_links);
+    if (status == SODET_OK && n && !(w->partners = sd_alloc(n, sizeof *w->partners)))
+        status = SODET_FAIL(err, SODET_E_MEMORY, "no memory for %u partner samples", n);
+    for (; status == SODET_OK && w->n_partners < n; w->n_partners += status == SODET_OK)
+        status = new_sample(w, &w->partners[w->n_partners], err);
+    if (status != SODET_OK)
+        sd_worker_close(w);
+    return status;
+}
+
+void sd_worker_close(sd_worker *w)
+{
+    sd_sample_free(w->sample);
+    for (uint32_t i = 0; i < w->n_partners; i++)
+        sd_sample_free(w->partners[i]);
+    sd_free(w->partners);
+    memset(w, 0, sizeof *w);
+}
+
+/* Loads a sample and takes it through links [0, n_links). key stands for the sample in the streams. */
+static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_t index, uint64_t key, uint32_t first_link, uint32_t n_links,
+                          sodet_err *err)
+{
+    sodet_status status = sd_dataset_load(w->dataset, index, s, err);
+    for (uint32_t i = 0; i < n_links && status == SODET_OK; i++) {
+        const sd_link *link = &w->links[i];
+        for (uint32_t k = 0; k < link->ops->partners && status == SODET_OK; k++) {
+            sodet_stream draw = sd_stream(w->seed, epoch, key, PARTNER_LINK + first_link + k);
+            uint64_t other = sd_stream_bits(&draw) % sd_dataset_size(w->dataset);
+            status = chain(w, w->partners[k], epoch, other, draw.key, PARTNER_LINK, i, err);
+        }
+        s->partners = w->partners;
+        s->n_partners = link->ops->partners;
+        if (status != SODET_OK)
+            break;
+        sodet_stream r = sd_stream(w->seed, epoch, key, first_link + i);
+        status = link->ops->apply(link->self, s, &r, err);
+        if (status == SODET_OK && s->broken != SODET_OK)
+            status = SODET_FAIL(err, s->broken, "no memory for the picture");
+        if (status != SODET_OK)
+            sd_fail_in(err, status, "%s: transform %s", sd_dataset_item(w->dataset, index)->id, link->label);
+    }
+    return status;
+}
+
+sodet_status sd_worker_prepare(sd_worker *w, uint64_t epoch, uint64_t index, uint64_t repeat, sodet_err *err)
+{
+    return chain(w, w->sample, epoch, index, index, (uint32_t)repeat * REPEAT_LINKS, w->n_links, err);
+}
+
+sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, uint32_t height, float *to, sodet_err *err)
+{
+    const sodet_image *image = sodet_sample_image(s);
+    if (!image)
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", s->id.text ? s->id.text : "a sample");
+    uint32_t w = image->width, h = image->height, channels = sd_input_channels(in);
+    if (w > width || h > height)
+        return SODET_FAIL(err, SODET_E_INVALID,
+                          "%s: the transforms end with a picture of %ux%u, larger than the batch's canvas of %ux%u; put a resize at the end of the chain",
+                          s->id.text ? s->id.text : "a sample", w, h, width, height);
+    size_t plane = (size_t)width * height;
+    for (uint32_t c = 0; c < channels; c++) {
+        float mean = in->mean[c], scale = 1.0f / in->std[c];
+        const float *from = image->pixels + (in->channels == SD_CHANNELS_BGR ? 2 - c : c);
+        for (uint32_t y = 0; y < h; y++, from += (size_t)w * 3) {
+            float *row = to + c * plane + (size_t)y * width;
+            if (channels == 1) { /* ITU-R BT.601 luma */
+                for (uint32_t x = 0; x < w; x++)
+                    row[x] = (0.299f * from[3 * x] + 0.587f * from[3 * x + 1] + 0.114f * from[3 * x + 2] - mean) * scale;
+            } else {
+                for (uint32_t x = 0; x < w; x++)
+                    row[x] = (from[3 * x] - mean) * scale;
+            }
+            memset(row + w, 0, (width - w) * sizeof *row);
+        }
+        memset(to + c * plane + (size_t)h * width, 0, (size_t)(height - h) * width * sizeof *to);
+    }
+    return SODET_OK;
+}

@@ -1,0 +1,33 @@
+/* data/pipeline.h: what happens to one sample between the data set and its row of a batch: loading, the chain of transforms, and
+ * normalisation into the row. Used by loader threads; every worker has its own state. */
+#ifndef SD_DATA_PIPELINE_H
+#define SD_DATA_PIPELINE_H
+
+#include "core/data/loader.h"
+#include "core/data/sample.h"
+
+typedef struct sd_worker {
+    const sd_dataset *dataset;
+    const sd_link *links;
+    uint32_t n_links;
+    const sd_input *input;
+    uint64_t seed;
+    void *owner; /* the loader's own */
+    sodet_sample *sample;
+    sodet_sample **partners; /* [n_partners] */
+    uint32_t n_partners;
+} sd_worker;
+
+/* Fails where two links want partners. */
+sodet_status sd_worker_open(sd_worker *w, const sd_loader_config *config, sodet_err *err);
+void sd_worker_close(sd_worker *w);
+/* Partners that some link wants. */
+uint32_t sd_links_partners(const sd_link *links, uint32_t n);
+/* The canvas that a picture of this size will need. */
+void sd_links_canvas(const sd_link *links, uint32_t n, const sd_input *input, uint32_t *width, uint32_t *height);
+/* w->sample becomes the sample, through all links. repeat: 0, or how often the epoch has had it before. Errors name the file. */
+sodet_status sd_worker_prepare(sd_worker *w, uint64_t epoch, uint64_t index, uint64_t repeat, sodet_err *err);
+/* The picture of s, normalised, into [channels][height][width], 0 where the canvas is larger. It must fit. */
+sodet_status sd_normalise(sodet_sample *s, const sd_input *input, uint32_t width, uint32_t height, float *to, sodet_err *err);
+
+#endif
