@@ -29,7 +29,7 @@ struct sd_dataset {
     uint64_t fingerprint;
     sd_pool pool;
     sodet_sample *probe;
-    bool failed; /* the listener ran out of memory */
+    bool failed;  /* the listener ran out of memory */
     files *files; /* NULL unless the set is one of files */
 };
 
@@ -103,11 +103,13 @@ static sodet_status classes_of_parts(sd_dataset *d, sodet_err *err)
             i++;
         if (i < n || i < m)
             return SODET_FAIL(err, SODET_E_INVALID,
-                              "data sets \"%s\" (%u classes) and \"%s\" (%u classes) differ from class %u on (\"%s\" and \"%s\"); write the list in [data] classes",
+                              "data sets \"%s\" (%u classes) and \"%s\" (%u classes) differ from class %u on (\"%s\" and \"%s\"); write "
+                              "the list in [data] classes",
                               first->label, n, d->parts[p].label, m, i + 1, i < n ? have[i] : "none", i < m ? names[i] : "none");
     }
     if (!have)
-        return SODET_FAIL(err, SODET_E_INVALID, "data set \"%s\" does not know its class names; write them in [data] classes = a, b, c", d->parts[0].label);
+        return SODET_FAIL(err, SODET_E_INVALID, "data set \"%s\" does not know its class names; write them in [data] classes = a, b, c",
+                          d->parts[0].label);
     return set_classes(d, have, count_names(have), err);
 }
 
@@ -220,8 +222,10 @@ static sodet_status take(sd_dataset *d, uint32_t part, uint64_t row, sodet_err *
     if (status != SODET_OK)
         return status;
     sd_item *item = &d->items[d->n_items++];
-    *item = (sd_item){.number = s->number, .width = s->width, .height = s->height, .n_objects = (uint32_t)s->n_objects, .part = part, .row = row};
-    item->id = s->id.length ? sd_pool_strdup(&d->pool, s->id.text) : sd_pool_printf(&d->pool, "%s/%llu", d->parts[part].label, (unsigned long long)row);
+    *item = (sd_item){
+        .number = s->number, .width = s->width, .height = s->height, .n_objects = (uint32_t)s->n_objects, .part = part, .row = row};
+    item->id = s->id.length ? sd_pool_strdup(&d->pool, s->id.text)
+                            : sd_pool_printf(&d->pool, "%s/%llu", d->parts[part].label, (unsigned long long)row);
     if (!item->id)
         return SODET_FAIL(err, SODET_E_MEMORY, "no memory for the names of %llu samples", (unsigned long long)d->n_items);
     c->images++;
@@ -241,8 +245,8 @@ static sodet_status take(sd_dataset *d, uint32_t part, uint64_t row, sodet_err *
     return SODET_OK;
 }
 
-sodet_status sd_dataset_open(const sd_dataset_part *parts, uint32_t n_parts, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
-                             sd_dataset **out, sodet_err *err)
+sodet_status sd_dataset_open(const sd_dataset_part *parts, uint32_t n_parts, const char *const *classes, uint32_t n_classes,
+                             const sd_data_rules *rules, sd_dataset **out, sodet_err *err)
 {
     *out = NULL;
     if (n_parts == 0)
@@ -291,8 +295,11 @@ sodet_status sd_dataset_open(const sd_dataset_part *parts, uint32_t n_parts, con
     if (status == SODET_OK && d->census.n_unknown && d->rules.unknown_class == SD_STOP)
         status = fail_unknown(d, err);
     if (status == SODET_OK && d->n_items == 0)
-        status = SODET_FAIL(err, SODET_E_INVALID, "data set \"%s\"%s has no samples%s%s", parts[0].label, n_parts > 1 ? " and its neighbours" : "",
-                            d->census.first_skipped ? ": the first that was skipped: " : d->census.dropped_empty ? ": all are without objects and drop_empty is set" : "",
+        status = SODET_FAIL(err, SODET_E_INVALID, "data set \"%s\"%s has no samples%s%s", parts[0].label,
+                            n_parts > 1 ? " and its neighbours" : "",
+                            d->census.first_skipped   ? ": the first that was skipped: "
+                            : d->census.dropped_empty ? ": all are without objects and drop_empty is set"
+                                                      : "",
                             d->census.first_skipped ? d->census.first_skipped : "");
 done:
     if (status != SODET_OK) {
@@ -335,10 +342,11 @@ static sodet_status files_pixels(const void *self, uint64_t i, sodet_sample *s, 
     return SODET_OK;
 }
 
-sodet_status sd_dataset_of_files(const char *const *paths, uint64_t n, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
-                                 sd_dataset **out, sodet_err *err)
+sodet_status sd_dataset_of_files(const char *const *paths, uint64_t n, const char *const *classes, uint32_t n_classes,
+                                 const sd_data_rules *rules, sd_dataset **out, sodet_err *err)
 {
-    static const sodet_dataset_ops ops = {.struct_size = sizeof ops, .open = files_open, .describe = files_describe, .pixels = files_pixels};
+    static const sodet_dataset_ops ops = {
+        .struct_size = sizeof ops, .open = files_open, .describe = files_describe, .pixels = files_pixels};
     *out = NULL;
     files *f = sd_alloc(1, sizeof *f);
     if (!f)
@@ -427,8 +435,8 @@ void sd_dataset_report(const sd_dataset *d, sd_text *out)
         sd_text_printf(out, "  %llu box%s reach%s over the picture's edge and %s clipped\n", N(c->clipped), c->clipped == 1 ? "" : "es",
                        c->clipped == 1 ? "es" : "", c->clipped == 1 ? "is" : "are");
     for (uint32_t i = 0; i < c->n_unknown; i++)
-        sd_text_printf(out, "  class \"%s\" is not in the list: %llu object%s skipped, first in %s\n", c->unknown[i].name, N(c->unknown[i].count),
-                       s_of(c->unknown[i].count), c->unknown[i].example);
+        sd_text_printf(out, "  class \"%s\" is not in the list: %llu object%s skipped, first in %s\n", c->unknown[i].name,
+                       N(c->unknown[i].count), s_of(c->unknown[i].count), c->unknown[i].example);
     if (c->objects && c->crowd == c->objects)
         sd_text_printf(out, "  every object is a crowd: there is nothing to learn from\n");
 #undef N

@@ -29,7 +29,8 @@ sodet_status sd_pixels_size(sd_pixels *p, uint32_t width, uint32_t height, const
 
 sodet_status sd_decode_too_large(const char *name, uint64_t width, uint64_t height, uint64_t max_pixels, sodet_err *err)
 {
-    return SODET_FAIL(err, SODET_E_INVALID, "%s: claims %llux%llu pixels, more than the limit of %llu; raise [data] max_pixels if that is right", name,
+    return SODET_FAIL(err, SODET_E_INVALID,
+                      "%s: claims %llux%llu pixels, more than the limit of %llu; raise [data] max_pixels if that is right", name,
                       (unsigned long long)width, (unsigned long long)height, (unsigned long long)max_pixels);
 }
 
@@ -42,21 +43,40 @@ static void turn(const sd_pixels *in, sd_pixels *out, uint32_t o)
         for (uint32_t x = 0; x < w; x++, to += 3) {
             uint32_t sx = x, sy = y;
             switch (o) {
-            case 2: sx = sw - 1 - x; break;
-            case 3: sx = sw - 1 - x; sy = sh - 1 - y; break;
-            case 4: sy = sh - 1 - y; break;
-            case 5: sx = y; sy = x; break;
-            case 6: sx = y; sy = sh - 1 - x; break;
-            case 7: sx = sw - 1 - y; sy = sh - 1 - x; break;
-            default: sx = sw - 1 - y; sy = x; break; /* 8 */
+            case 2:
+                sx = sw - 1 - x;
+                break;
+            case 3:
+                sx = sw - 1 - x;
+                sy = sh - 1 - y;
+                break;
+            case 4:
+                sy = sh - 1 - y;
+                break;
+            case 5:
+                sx = y;
+                sy = x;
+                break;
+            case 6:
+                sx = y;
+                sy = sh - 1 - x;
+                break;
+            case 7:
+                sx = sw - 1 - y;
+                sy = sh - 1 - x;
+                break;
+            default:
+                sx = sw - 1 - y;
+                sy = x;
+                break; /* 8 */
             }
             memcpy(to, in->rgb + ((size_t)sy * sw + sx) * 3, 3);
         }
     }
 }
 
-sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out, sd_pixels *turned,
-                       sodet_err *err)
+sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out,
+                       sd_pixels *turned, sodet_err *err)
 {
     static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     uint64_t limit = options->max_pixels ? options->max_pixels : (uint64_t)1 << 28;

@@ -22,8 +22,8 @@ typedef struct sd_decode_options {
 } sd_decode_options;
 
 /* name: the file's, for messages. turned: scratch for pictures that have to be turned. */
-sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out, sd_pixels *turned,
-                       sodet_err *err);
+sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out,
+                       sd_pixels *turned, sodet_err *err);
 /* A file read into *bytes (grows, used again), then decoded. */
 sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
                             sd_pixels *turned, sodet_err *err);

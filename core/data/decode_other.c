@@ -31,7 +31,8 @@ static uint64_t least_bytes(const uint8_t *b, uint64_t n, uint64_t width, uint64
     if (n >= 34 && b[0] == 'B' && b[1] == 'M') {
         uint64_t header = le(b + 14, 4), bits = header == 12 ? le(b + 24, 2) : le(b + 28, 2);
         uint64_t compression = header == 12 ? 0 : le(b + 30, 4);
-        return compression == 0 || compression == 3 ? le(b + 10, 4) + (width * bits + 31) / 32 * 4 * (height - 1) + (width * bits + 7) / 8 : 0;
+        return compression == 0 || compression == 3 ? le(b + 10, 4) + (width * bits + 31) / 32 * 4 * (height - 1) + (width * bits + 7) / 8
+                                                    : 0;
     }
     if (n >= 18 && b[0] != 'P' && b[0] != 'B') {
         uint64_t map = b[1] == 1 ? le(b + 5, 2) * ((le(b + 7, 1) + 7) / 8) : 0, type = b[2];
@@ -64,8 +65,8 @@ sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n,
         return sd_decode_too_large(name, (uint64_t)width, (uint64_t)height, max_pixels, err);
     uint64_t least = least_bytes(bytes, n, (uint64_t)width, (uint64_t)height);
     if (n < least)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: it has %llu bytes, and %dx%d pixels need %llu", name, (unsigned long long)n, width, height,
-                          (unsigned long long)least);
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: it has %llu bytes, and %dx%d pixels need %llu", name, (unsigned long long)n,
+                          width, height, (unsigned long long)least);
     uint8_t *rgb = stbi_load_from_memory(bytes, (int)n, &width, &height, &channels, 3);
     if (!rgb)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: %s (stb_image refuses its data)", name, kind(bytes, n));

@@ -64,8 +64,8 @@ sodet_status sd_decode_png(const char *name, const uint8_t *bytes, uint64_t n, u
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
     if (png_get_rowbytes(png, info) != (size_t)width * 3) {
-        status = SODET_FAIL(err, SODET_E_INTERNAL, "%s: libpng gives %zu bytes a row where %zu are expected", name, png_get_rowbytes(png, info),
-                            (size_t)width * 3);
+        status = SODET_FAIL(err, SODET_E_INTERNAL, "%s: libpng gives %zu bytes a row where %zu are expected", name,
+                            png_get_rowbytes(png, info), (size_t)width * 3);
         goto done;
     }
     status = sd_pixels_size(out, width, height, name, err);
@@ -108,7 +108,8 @@ sodet_status sd_png_write(const char *path, const uint8_t *rgb, uint32_t width, 
         status = SODET_FAIL(err, SODET_E_INVALID, "%s: libpng cannot write it: %s", path, r.text);
     } else {
         png_set_write_fn(png, &bytes, put, flush);
-        png_set_IHDR(png, info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+        png_set_IHDR(png, info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                     PNG_FILTER_TYPE_DEFAULT);
         png_set_compression_level(png, 3);
         png_write_info(png, info);
         for (uint32_t y = 0; y < height; y++)

@@ -40,9 +40,9 @@ struct sd_loader {
     pthread_cond_t work, ready;
     uint64_t filling; /* batches begun; the one before is being handed out */
     uint64_t taken, recycled;
-    uint64_t total;         /* batches until the end; UINT64_MAX with shuffle */
-    uint64_t epoch, step;   /* of the next batch to begin */
-    bool open_slot;         /* slot filling - 1 has rows left */
+    uint64_t total;       /* batches until the end; UINT64_MAX with shuffle */
+    uint64_t epoch, step; /* of the next batch to begin */
+    bool open_slot;       /* slot filling - 1 has rows left */
     bool stop;
     sodet_status status;
     sodet_err error;
@@ -57,7 +57,8 @@ static slot *slot_of(sd_loader *l, uint64_t batch)
 
 /* ---- one row ---- */
 
-static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t *sample, uint64_t repeat, uint32_t *missing, sodet_err *err)
+static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t *sample, uint64_t repeat, uint32_t *missing,
+                             sodet_err *err)
 {
     uint64_t first = *sample;
     sodet_stream draw = sd_stream(l->config.seed, s->batch.epoch, first, SUBSTITUTE_LINK + (uint32_t)repeat);
@@ -141,8 +142,8 @@ static sodet_status fill_index(sd_loader *l, slot *s, uint32_t r, sodet_err *err
     uint32_t positives = 0;
     for (uint32_t a = 0; a < b->n_anchors; a++) {
         if (index[a] >= (int32_t)item->n_objects || index[a] < SODET_INDEX_IGNORE)
-            return SODET_FAIL(err, SODET_E_INTERNAL, "%s: the head assigns anchor %u to object %d of %u", sd_dataset_item(l->config.dataset, item->sample)->id,
-                              a, index[a], item->n_objects);
+            return SODET_FAIL(err, SODET_E_INTERNAL, "%s: the head assigns anchor %u to object %d of %u",
+                              sd_dataset_item(l->config.dataset, item->sample)->id, a, index[a], item->n_objects);
         positives += index[a] >= 0;
     }
     item->positives = positives;
@@ -282,7 +283,8 @@ sodet_status sd_loader_next(sd_loader *l, const sd_batch **out, sodet_err *err)
         }
         if (l->taken - l->recycled == l->config.depth) {
             pthread_mutex_unlock(&l->lock);
-            return SODET_FAIL(err, SODET_E_INTERNAL, "all %u batches of the ring are held; recycle one before asking for the next", l->config.depth);
+            return SODET_FAIL(err, SODET_E_INTERNAL, "all %u batches of the ring are held; recycle one before asking for the next",
+                              l->config.depth);
         }
         pthread_cond_wait(&l->ready, &l->lock);
     }
@@ -335,7 +337,8 @@ static sodet_status open_sampler(sd_loader *l, sodet_err *err)
     uint64_t n = sd_dataset_size(c->dataset);
     uint32_t *widths = sd_alloc(n, sizeof *widths), *heights = sd_alloc(n, sizeof *heights);
     sodet_sample *probe = NULL;
-    sodet_status status = widths && heights ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "no memory for %llu samples", (unsigned long long)n);
+    sodet_status status =
+        widths && heights ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "no memory for %llu samples", (unsigned long long)n);
     /* A chain that makes one size of everything is known by its answer to two very different pictures. */
     uint32_t a[2] = {37, 1009}, b[2] = {2003, 41};
     sd_links_canvas(c->links, c->n_links, &c->input, &a[0], &a[1]);
@@ -461,7 +464,8 @@ static sodet_status start(sd_loader *l, sodet_err *err)
         sd_worker *w = &l->workers[l->n_threads];
         w->owner = l;
         if (pthread_create(&l->threads[l->n_threads], NULL, work, w) != 0)
-            return SODET_FAIL(err, SODET_E_MEMORY, "loader thread %u of %u cannot be started; set [data] workers lower", l->n_threads + 1, n);
+            return SODET_FAIL(err, SODET_E_MEMORY, "loader thread %u of %u cannot be started; set [data] workers lower", l->n_threads + 1,
+                              n);
     }
     return SODET_OK;
 }

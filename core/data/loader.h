@@ -16,7 +16,7 @@
 struct sodet_boxes;
 struct sodet_transform_ops;
 
-typedef struct sd_input { /* [input] */
+typedef struct sd_input {   /* [input] */
     uint32_t width, height; /* what a resize without a size of its own makes */
     uint32_t pad_to;        /* sides of a canvas are rounded up to multiples of this; 0: 1 */
     uint32_t channels;      /* SD_CHANNELS_* */

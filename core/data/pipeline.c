@@ -60,7 +60,8 @@ sodet_status sd_worker_open(sd_worker *w, const sd_loader_config *c, sodet_err *
         if (!c->links[i].ops->partners)
             continue;
         if (first)
-            return SODET_FAIL(err, SODET_E_UNSUPPORTED, "transforms %s and %s both want partner samples; use one of them", first, c->links[i].label);
+            return SODET_FAIL(err, SODET_E_UNSUPPORTED, "transforms %s and %s both want partner samples; use one of them", first,
+                              c->links[i].label);
         first = c->links[i].label;
     }
     sodet_status status = new_sample(w, &w->sample, err);
@@ -84,8 +85,8 @@ void sd_worker_close(sd_worker *w)
 }
 
 /* Loads a sample and takes it through links [0, n_links). key stands for the sample in the streams. */
-static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_t index, uint64_t key, uint32_t first_link, uint32_t n_links,
-                          sodet_err *err)
+static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_t index, uint64_t key, uint32_t first_link,
+                          uint32_t n_links, sodet_err *err)
 {
     sodet_status status = sd_dataset_load(w->dataset, index, s, err);
     for (uint32_t i = 0; i < n_links && status == SODET_OK; i++) {
@@ -121,9 +122,10 @@ sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, u
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", s->id.text ? s->id.text : "a sample");
     uint32_t w = image->width, h = image->height, channels = sd_input_channels(in);
     if (w > width || h > height)
-        return SODET_FAIL(err, SODET_E_INVALID,
-                          "%s: the transforms end with a picture of %ux%u, larger than the batch's canvas of %ux%u; put a resize at the end of the chain",
-                          s->id.text ? s->id.text : "a sample", w, h, width, height);
+        return SODET_FAIL(
+            err, SODET_E_INVALID,
+            "%s: the transforms end with a picture of %ux%u, larger than the batch's canvas of %ux%u; put a resize at the end of the chain",
+            s->id.text ? s->id.text : "a sample", w, h, width, height);
     size_t plane = (size_t)width * height;
     for (uint32_t c = 0; c < channels; c++) {
         float mean = in->mean[c], scale = 1.0f / in->std[c];

@@ -84,7 +84,8 @@ sodet_status sodet_sample_new_pixels(sodet_sample *s, uint32_t width, uint32_t h
 {
     *out = NULL;
     if ((channels != 1 && channels != 3) || width == 0 || height == 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "sodet_sample_new_pixels: %ux%u with %u channels; at least 1x1 with 1 or 3 is wanted", width, height, channels);
+        return SODET_FAIL(err, SODET_E_INVALID, "sodet_sample_new_pixels: %ux%u with %u channels; at least 1x1 with 1 or 3 is wanted",
+                          width, height, channels);
     if (s->rules->max_pixels && (uint64_t)width * height > s->rules->max_pixels)
         return sd_decode_too_large(s->id.length ? s->id.text : "a sample", width, height, s->rules->max_pixels, err);
     sodet_status status = sd_pixels_size(&s->stored, width, height, s->id.length ? s->id.text : "a sample", err);
@@ -128,7 +129,8 @@ static sodet_status refuse(sodet_sample *s, uint32_t kind, uint32_t rule, const 
     return SODET_FAIL(err, SODET_E_INVALID, "%s", sentence);
 }
 
-sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box b, uint32_t flags, double area, int64_t id, sodet_err *err)
+sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box b, uint32_t flags, double area, int64_t id,
+                                     sodet_err *err)
 {
     char sentence[480];
     uint32_t k = ++s->added;
@@ -148,8 +150,8 @@ sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, so
     }
     bool finite = isfinite(b.x1) && isfinite(b.y1) && isfinite(b.x2) && isfinite(b.y2);
     if (!finite || !(b.x2 > b.x1) || !(b.y2 > b.y1)) {
-        snprintf(sentence, sizeof sentence, "%s: object %u (%s): box %g %g %g %g %s; correct it, or set bad_box = skip", where(s), k, trimmed,
-                 (double)b.x1, (double)b.y1, (double)b.x2, (double)b.y2, finite ? "has no area" : "is not finite");
+        snprintf(sentence, sizeof sentence, "%s: object %u (%s): box %g %g %g %g %s; correct it, or set bad_box = skip", where(s), k,
+                 trimmed, (double)b.x1, (double)b.y1, (double)b.x2, (double)b.y2, finite ? "has no area" : "is not finite");
         return refuse(s, SD_NOTE_BAD_BOX, s->rules->bad_box, trimmed, sentence, err);
     }
     double own = ((double)b.x2 - (double)b.x1) * ((double)b.y2 - (double)b.y1);
@@ -274,7 +276,8 @@ static bool plane_fits(sodet_sample *s, uint32_t which, uint32_t width, uint32_t
 
 static sodet_image image_of(const sodet_sample *s, uint32_t which, uint32_t width, uint32_t height)
 {
-    return (sodet_image){.struct_size = sizeof(sodet_image), .width = width, .height = height, .channels = 3, .pixels = s->planes[which].pixels};
+    return (sodet_image){
+        .struct_size = sizeof(sodet_image), .width = width, .height = height, .channels = 3, .pixels = s->planes[which].pixels};
 }
 
 sodet_image *sodet_sample_image(sodet_sample *s)
@@ -293,7 +296,8 @@ sodet_image *sodet_sample_image(sodet_sample *s)
     return &s->image;
 }
 
-sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_t height, sodet_image *old, sodet_image *fresh, sodet_err *err)
+sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_t height, sodet_image *old, sodet_image *fresh,
+                                        sodet_err *err)
 {
     const sodet_image *now = sodet_sample_image(s);
     if (width == 0 || height == 0)
@@ -382,10 +386,11 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
     s->original_width = s->stored.width;
     s->original_height = s->stored.height;
     if (s->width == s->stored.height && s->height == s->stored.width && s->width != s->height)
-        return SODET_FAIL(err, SODET_E_INVALID,
-                          "%s: the annotation was made for %ux%u, the upright picture is %ux%u: it was labelled without its EXIF orientation; set "
-                          "[data] ignore_orientation = yes, or label it upright",
-                          where(s), s->width, s->height, s->stored.width, s->stored.height);
+        return SODET_FAIL(
+            err, SODET_E_INVALID,
+            "%s: the annotation was made for %ux%u, the upright picture is %ux%u: it was labelled without its EXIF orientation; set "
+            "[data] ignore_orientation = yes, or label it upright",
+            where(s), s->width, s->height, s->stored.width, s->stored.height);
     sodet_sample_clip_objects(s);
     return SODET_OK;
 }

@@ -44,7 +44,7 @@ struct sodet_sample {
     sd_plane planes[2]; /* the current picture and the one before it */
     uint32_t plane;     /* which of them is the current one */
     uint32_t original_width, original_height;
-    double map[6]; /* original to current pixels */
+    double map[6];       /* original to current pixels */
     sodet_status broken; /* of a call that cannot return a status */
     float *rows;         /* resampling scratch */
     uint64_t rows_capacity;

@@ -120,8 +120,8 @@ sodet_status sd_sampler_open(sd_sampler *s, const uint32_t *widths, const uint32
         s->members[fill[group_of[k]]++] = i;
     }
     if (s->steps == 0)
-        status = SODET_FAIL(err, SODET_E_INVALID, "%llu sample%s make no whole batch of %u; use a smaller batch, or keep the last one", (unsigned long long)n,
-                            n == 1 ? "" : "s", batch);
+        status = SODET_FAIL(err, SODET_E_INVALID, "%llu sample%s make no whole batch of %u; use a smaller batch, or keep the last one",
+                            (unsigned long long)n, n == 1 ? "" : "s", batch);
 done:
     sd_free(shapes);
     sd_free(shape_of);

@@ -21,7 +21,7 @@ typedef struct sd_planned {
 
 typedef struct sd_plan {
     uint64_t epoch;
-    uint64_t *order; /* samples, batch after batch */
+    uint64_t *order;  /* samples, batch after batch */
     uint64_t *repeat; /* [order]: 1 where SD_LAST_WRAP took the sample a second time, 0 else */
     sd_planned *batches;
     uint64_t *consumed; /* [batches] samples handed out up to and including the batch */
