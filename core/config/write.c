@@ -6,14 +6,13 @@
 #include "core/config/tree.h"
 #include "core/config/value.h"
 
-/* Keys of [run] that say where a run lies, not what it is. */
+/* Keys that say where and how a run is made, not what comes out of it. */
 static bool of_a_place(const char *section, const char *key)
 {
-    static const char *const keys[] = {"base", "output", "init", "resume"};
-    if (strcmp(section, "run") != 0)
-        return false;
+    static const char *const keys[][2] = {{"run", "base"},      {"run", "output"},  {"run", "init"},     {"run", "resume"},
+                                          {"run", "overwrite"}, {"run", "timeout"}, {"data", "workers"}, {"data", "queue"}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (strcmp(key, keys[i]) == 0)
+        if (strcmp(section, keys[i][0]) == 0 && strcmp(key, keys[i][1]) == 0)
             return true;
     }
     return false;
