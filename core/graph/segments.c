@@ -134,6 +134,8 @@ void sd_segment_init(const sd_segment *s, uint64_t seed, uint32_t default_init, 
 sodet_status sd_graph_bind(sodet_graph *g, const sd_segments *segments, sodet_err *err)
 {
     sodet_status status = sodet_graph_status(g, err);
+    if (status == SODET_OK && g->differentiated && g->options.world > 1 && !g->sealed)
+        status = sd_add_buckets(g, segments, err);
     if (status == SODET_OK)
         status = sd_graph_seal(g, err);
     if (status != SODET_OK)
