@@ -234,7 +234,7 @@ void sd_affine_inverse(const double m[6], double inverse[6])
     memcpy(inverse, out, sizeof out);
 }
 
-static void picture_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
+void sodet_sample_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
 {
     *width = s->as_float ? s->image.width : s->stored.width;
     *height = s->as_float ? s->image.height : s->stored.height;
@@ -243,7 +243,7 @@ static void picture_size(const sodet_sample *s, uint32_t *width, uint32_t *heigh
 void sodet_sample_clip_objects(sodet_sample *s)
 {
     uint32_t width, height;
-    picture_size(s, &width, &height);
+    sodet_sample_size(s, &width, &height);
     float w = (float)width, h = (float)height;
     uint64_t n = 0;
     for (uint64_t i = 0; i < s->n_objects; i++) {
@@ -316,7 +316,7 @@ sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_
 sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err)
 {
     uint32_t w, h;
-    picture_size(s, &w, &h);
+    sodet_sample_size(s, &w, &h);
     if (w == width && h == height)
         return SODET_OK;
     if (width == 0 || height == 0)

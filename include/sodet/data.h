@@ -67,6 +67,7 @@ typedef struct sodet_image {
 
 /* NULL if memory ran out; the core then raises the error itself, whatever the transform returns. */
 SODET_EXPORT sodet_image *sodet_sample_image(sodet_sample *s); /* pixels may be written */
+SODET_EXPORT void sodet_sample_size(const sodet_sample *s, uint32_t *width, uint32_t *height); /* of the picture as it is now */
 /* Bilinear (half-pixel centres, edges repeated) to this size, and moves map and boxes. Cheapest as the first link of a chain. */
 SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err);
 /* The run's [input] size: what a resize without a size of its own makes. */

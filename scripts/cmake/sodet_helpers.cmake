@@ -16,7 +16,7 @@ function(sodet_add_plugin kind name)
     add_library(${target} MODULE ${ARGN})
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${SODET_PLUGIN_OUTPUT}/${kind}
         C_VISIBILITY_PRESET hidden INSTALL_RPATH "$ORIGIN/../..")
-    target_link_libraries(${target} PRIVATE sodet)
+    target_link_libraries(${target} PRIVATE sodet m)
     if(NOT SODET_SANITIZE)
         target_link_options(${target} PRIVATE -Wl,-z,defs)
     endif()
