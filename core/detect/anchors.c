@@ -42,23 +42,23 @@ static void put(sodet_anchors *a, uint64_t at, double cx, double cy, double w, d
 /* ---- SSD ---- */
 static sodet_status check_ssd(const sodet_ssd_boxes *b, uint32_t n_levels, sodet_err *err)
 {
-    sodet_status s = check_length(b->n_sizes, n_levels, 1, "sizes", "last level's second size", err);
+    sodet_status s = check_length(b->sizes.n, n_levels, 1, "sizes", "last level's second size", err);
     if (s == SODET_OK)
-        s = check_length(b->n_second, n_levels, 0, "second_sizes", "size", err);
+        s = check_length(b->second.n, n_levels, 0, "second_sizes", "size", err);
     if (s == SODET_OK)
-        s = check_length(b->n_steps, n_levels, 0, "steps", "step", err);
-    if (s == SODET_OK && b->n_counts != 1)
-        s = check_length(b->n_counts, n_levels, 0, "per_cell", "count", err);
+        s = check_length(b->steps.n, n_levels, 0, "steps", "step", err);
+    if (s == SODET_OK && b->counts.n != 1)
+        s = check_length(b->counts.n, n_levels, 0, "per_cell", "count", err);
     return s;
 }
 
 static uint32_t ssd_count(const sodet_ssd_boxes *b, uint32_t n_levels, uint32_t level)
 {
-    if (b->n_counts == 1)
-        return b->counts[0];
-    if (b->n_counts)
-        return b->counts[level];
-    uint32_t full = 2 + 2 * b->n_ratios, few = full < 4 ? full : 4;
+    if (b->counts.n == 1)
+        return b->counts.v[0];
+    if (b->counts.n)
+        return b->counts.v[level];
+    uint32_t full = 2 + 2 * b->ratios.n, few = full < 4 ? full : 4;
     return level == 0 || level + 2 >= n_levels ? few : full;
 }
 
@@ -67,10 +67,10 @@ uint32_t sodet_ssd_boxes_per_cell(const sodet_ssd_boxes *b, uint32_t n_levels, u
     if (check_ssd(b, n_levels, err) != SODET_OK)
         return 0;
     uint32_t count = ssd_count(b, n_levels, level);
-    if (count == 0 || (count - 1) / 2 > b->n_ratios) {
+    if (count == 0 || (count - 1) / 2 > b->ratios.n) {
         SODET_FAIL(err, SODET_E_INVALID,
                    "per_cell is %u on level %u, which takes %u ratios, but ratios has %u: give more ratios or fewer boxes", count, level,
-                   count ? (count - 1) / 2 : 0, b->n_ratios);
+                   count ? (count - 1) / 2 : 0, b->ratios.n);
         return 0;
     }
     return count;
@@ -80,11 +80,11 @@ uint32_t sodet_ssd_boxes_per_cell(const sodet_ssd_boxes *b, uint32_t n_levels, u
 static double ssd_size(const sodet_ssd_boxes *b, uint32_t n_levels, uint32_t k, double shorter)
 {
     double s;
-    if (b->n_sizes > k) {
-        s = b->sizes[k];
-    } else if (b->n_sizes) { /* the last level's next: as far again as the one before */
-        double last = b->sizes[n_levels - 1];
-        s = n_levels > 1 ? last * 2 - b->sizes[n_levels - 2] : last * 1.5;
+    if (b->sizes.n > k) {
+        s = b->sizes.v[k];
+    } else if (b->sizes.n) { /* the last level's next: as far again as the one before */
+        double last = b->sizes.v[n_levels - 1];
+        s = n_levels > 1 ? last * 2 - b->sizes.v[n_levels - 2] : last * 1.5;
     } else {
         double step = n_levels > 2 ? floor(70.0 / (double)(n_levels - 2)) / 100 : 0.35;
         return (k == 0 ? 0.1 : 0.2 + step * (double)(k - 1)) * shorter;
@@ -96,9 +96,9 @@ static double ssd_size(const sodet_ssd_boxes *b, uint32_t n_levels, uint32_t k, 
 
 static double ssd_second(const sodet_ssd_boxes *b, uint32_t n_levels, uint32_t k, double shorter)
 {
-    if (!b->n_second)
+    if (!b->second.n)
         return sqrt(ssd_size(b, n_levels, k, shorter) * ssd_size(b, n_levels, k + 1, shorter));
-    double s = b->second[k] * (b->unit == SODET_SIZE_FRACTION ? shorter : 1);
+    double s = b->second.v[k] * (b->unit == SODET_SIZE_FRACTION ? shorter : 1);
     return b->truncate ? trunc(s) : s;
 }
 
@@ -111,7 +111,7 @@ static void ssd_shape(const sodet_ssd_boxes *b, uint32_t n_levels, uint32_t k, u
         *w = *h = i == 0 ? s : ssd_second(b, n_levels, k, shorter);
         return;
     }
-    double r = sqrt(b->ratios[(i - squares) / 2]);
+    double r = sqrt(b->ratios.v[(i - squares) / 2]);
     *w = (i - squares) % 2 ? s / r : s * r;
     *h = (i - squares) % 2 ? s * r : s / r;
 }
@@ -158,8 +158,8 @@ sodet_status sodet_ssd_boxes_make(const sodet_ssd_boxes *b, const sodet_shape2d 
     for (uint32_t k = 0; k < n_levels; k++) {
         const sodet_shape2d level = levels[k];
         const uint32_t count = ssd_count(b, n_levels, k);
-        double step_x = b->n_steps ? b->steps[k] : level.stride ? level.stride : (double)image.width / level.width;
-        double step_y = b->n_steps ? b->steps[k] : level.stride ? level.stride : (double)image.height / level.height;
+        double step_x = b->steps.n ? b->steps.v[k] : level.stride ? level.stride : (double)image.width / level.width;
+        double step_y = b->steps.n ? b->steps.v[k] : level.stride ? level.stride : (double)image.height / level.height;
         const uint64_t cells = (uint64_t)level.height * level.width;
         for (uint32_t i = 0; i < count; i++) {
             double w, h;
@@ -178,17 +178,17 @@ sodet_status sodet_ssd_boxes_make(const sodet_ssd_boxes *b, const sodet_shape2d 
 /* ---- RetinaNet ---- */
 uint32_t sodet_retina_boxes_per_cell(const sodet_retina_boxes *b)
 {
-    return b->octaves * b->n_ratios;
+    return b->octaves * b->ratios.n;
 }
 
 /* Width and height of anchor i of a cell; for rounded corners also where its centre lies from the cell's point. */
 static void retina_shape(const sodet_retina_boxes *b, uint32_t level, double stride, uint32_t i, double *w, double *h, double *dx,
                          double *dy)
 {
-    uint32_t r = b->order == SODET_ANCHOR_SIZE_FASTEST ? i / b->octaves : i % b->n_ratios;
-    uint32_t o = b->order == SODET_ANCHOR_SIZE_FASTEST ? i % b->octaves : i / b->n_ratios;
-    double ratio = b->ratio_means == SODET_RATIO_WIDTH_BY_HEIGHT ? 1 / b->ratios[r] : b->ratios[r];
-    double size = (b->n_sizes ? b->sizes[level] : b->base * stride) * exp2((double)o / b->octaves);
+    uint32_t r = b->order == SODET_ANCHOR_SIZE_FASTEST ? i / b->octaves : i % b->ratios.n;
+    uint32_t o = b->order == SODET_ANCHOR_SIZE_FASTEST ? i % b->octaves : i / b->ratios.n;
+    double ratio = b->ratio_means == SODET_RATIO_WIDTH_BY_HEIGHT ? 1 / b->ratios.v[r] : b->ratios.v[r];
+    double size = (b->sizes.n ? b->sizes.v[level] : b->base * stride) * exp2((double)o / b->octaves);
     *dx = *dy = 0;
     if (b->round == SODET_ROUND_CELL) {
         double side = rint(sqrt(stride * stride / ratio));
@@ -226,9 +226,9 @@ sodet_status sodet_retina_boxes_make(const sodet_retina_boxes *b, const sodet_sh
     const uint32_t count = sodet_retina_boxes_per_cell(b);
     sodet_status s = check_levels(levels, n_levels, image, err);
     if (s == SODET_OK)
-        s = check_length(b->n_sizes, n_levels, 0, "sizes", "size", err);
+        s = check_length(b->sizes.n, n_levels, 0, "sizes", "size", err);
     if (s == SODET_OK && count == 0)
-        s = SODET_FAIL(err, SODET_E_INVALID, "octaves is %u and ratios has %u values: both must be at least 1", b->octaves, b->n_ratios);
+        s = SODET_FAIL(err, SODET_E_INVALID, "octaves is %u and ratios has %u values: both must be at least 1", b->octaves, b->ratios.n);
     uint64_t n = 0;
     for (uint32_t l = 0; l < n_levels; l++)
         n += (uint64_t)levels[l].height * levels[l].width * count;
@@ -253,3 +253,15 @@ sodet_status sodet_retina_boxes_make(const sodet_retina_boxes *b, const sodet_sh
     }
     return SODET_OK;
 }
+
+/* ---- names of the enums, in their order ---- */
+const char *const sodet_clip_names[] = {"none", "corners", "centre", "size", NULL};
+const char *const sodet_size_unit_names[] = {"pixels", "fraction", NULL};
+const char *const sodet_box_order_names[] = {"cell", "shape", NULL};
+const char *const sodet_ratio_names[] = {"height/width", "width/height", NULL};
+const char *const sodet_anchor_order_names[] = {"size", "ratio", NULL};
+const char *const sodet_round_names[] = {"none", "corners", "cell", NULL};
+const char *const sodet_centre_names[] = {"half", "corner", "pixel", NULL};
+const char *const sodet_claim_names[] = {"none", "greedy", "best", "low", NULL};
+const char *const sodet_truth_names[] = {"use", "drop", "ignore", NULL};
+const char *const sodet_border_names[] = {"keep", "inside", "centre", NULL};

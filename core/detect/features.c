@@ -10,8 +10,8 @@ static void emit(sodet_graph *g, sodet_features *out, sodet_value map, uint32_t 
         sodet_graph_fail(g, SODET_E_INVALID, "feature %u has rank %u: a feature map is [N, C, H, W]", out->n, sodet_rank(g, map));
         return;
     }
-    if (out->n == SD_MAX_LEVELS) {
-        sodet_graph_fail(g, SODET_E_INVALID, "more than %d feature maps", SD_MAX_LEVELS);
+    if (out->n == SODET_MAX_LEVELS) {
+        sodet_graph_fail(g, SODET_E_INVALID, "more than %d feature maps", SODET_MAX_LEVELS);
         return;
     }
     out->map[out->n] = map;

@@ -5,11 +5,10 @@
 #include "core/base/base.h"
 #include "sodet/detection.h"
 
-enum { SD_MAX_LEVELS = 16 };
 struct sodet_features {
     uint32_t n;
-    sodet_value map[SD_MAX_LEVELS];
-    uint32_t stride[SD_MAX_LEVELS];
+    sodet_value map[SODET_MAX_LEVELS];
+    uint32_t stride[SODET_MAX_LEVELS];
 };
 
 #endif

@@ -102,6 +102,7 @@ static void improve(rival *r, const block *b, const float *iou)
 /* Thresholds: every anchor by its best box; finds each box's best anchor on the way. */
 static void by_threshold(const sodet_match_options *o, const sodet_anchors *a, rival *rivals, uint32_t n, int32_t *index)
 {
+    const float high = (float)o->positive, below = (float)o->negative;
     block b;
     float iou[BLOCK], best[BLOCK];
     int32_t whose[BLOCK];
@@ -124,8 +125,8 @@ static void by_threshold(const sodet_match_options *o, const sodet_anchors *a, r
                 improve(&rivals[i], &b, iou);
         }
         for (uint32_t k = 0; k < b.n; k++) {
-            bool positive = o->strict ? best[k] > o->positive : best[k] >= o->positive;
-            index[first + k] = positive ? whose[k] : best[k] >= o->negative && whose[k] >= 0 ? SODET_INDEX_IGNORE : SODET_INDEX_BACKGROUND;
+            bool positive = o->strict ? best[k] > high : best[k] >= high;
+            index[first + k] = positive ? whose[k] : best[k] >= below && whose[k] >= 0 ? SODET_INDEX_IGNORE : SODET_INDEX_BACKGROUND;
         }
     }
 }
@@ -160,7 +161,7 @@ static sodet_status claim_greedy(const sodet_match_options *o, const sodet_ancho
         rival *next = NULL;
         for (uint32_t i = 0; i < n; i++) {
             rival *r = &rivals[i];
-            if (r->placed || r->anchor == NOBODY || !(r->best > o->floor))
+            if (r->placed || r->anchor == NOBODY || !(r->best > (float)o->floor))
                 continue;
             if (!next || r->best > next->best || (r->best == next->best && r->anchor < next->anchor))
                 next = r;
@@ -199,7 +200,7 @@ static void claim_low(const sodet_match_options *o, const sodet_anchors *a, cons
                 continue;
             overlaps(&b, &rivals[i].box, rivals[i].area, false, iou);
             const int32_t row = rivals[i].row;
-            const float mine = rivals[i].best > o->floor ? rivals[i].best : INFINITY;
+            const float mine = rivals[i].best > (float)o->floor ? rivals[i].best : INFINITY;
             for (uint32_t k = 0; k < BLOCK; k++) {
                 whose[k] = iou[k] > best[k] ? row : whose[k];
                 best[k] = iou[k] > best[k] ? iou[k] : best[k];
@@ -250,7 +251,7 @@ static sodet_status check(const sodet_match_options *o, const sodet_boxes *truth
 {
     if (!(o->negative > 0 && o->negative <= o->positive && o->positive <= 1))
         return SODET_FAIL(err, SODET_E_INVALID, "matching: positive is %g and negative %g: 0 < negative <= positive <= 1 is wanted",
-                          (double)o->positive, (double)o->negative);
+                          o->positive, o->negative);
     for (uint32_t i = 0; i < truth->n; i++) {
         const sodet_box *r = &truth->box[i];
         if (!(isfinite(r->x1) && isfinite(r->y1) && isfinite(r->x2) && isfinite(r->y2) && r->x1 < r->x2 && r->y1 < r->y2))
@@ -299,7 +300,7 @@ sodet_status sodet_match(const sodet_match_options *o, const sodet_anchors *a, c
         claim_low(o, a, rivals, n, index);
     } else if (o->claim == SODET_CLAIM_BEST) {
         for (uint32_t i = 0; i < n; i++) {
-            if (rivals[i].anchor != NOBODY && rivals[i].best > o->floor)
+            if (rivals[i].anchor != NOBODY && rivals[i].best > (float)o->floor)
                 index[rivals[i].anchor] = rivals[i].row;
         }
     }

@@ -13,7 +13,7 @@ static const char *const part_section[PARTS] = {"backbone", "neck", "head", "los
 typedef struct grid {
     sd_model_grid seen;
     sodet_anchors anchors;
-    sodet_shape2d level[SD_MAX_LEVELS];
+    sodet_shape2d level[SODET_MAX_LEVELS];
     struct grid *next;
 } grid;
 
@@ -264,6 +264,12 @@ static sodet_status check_head(const sd_model *m, const sodet_graph *g, const so
     if ((uint64_t)logits.dim[1] != n_anchors)
         return SODET_FAIL(err, SODET_E_INVALID, "build made %lld boxes, anchors made %llu: both must follow the same sizes and ratios",
                           (long long)logits.dim[1], (unsigned long long)n_anchors);
+    uint64_t boxes = 0;
+    for (uint32_t l = 0; l < raw->n_levels && l < SODET_MAX_LEVELS; l++)
+        boxes += raw->level_boxes[l];
+    if (raw->n_levels > SODET_MAX_LEVELS || boxes != n_anchors)
+        return SODET_FAIL(err, SODET_E_INVALID, "level_boxes of %u levels add up to %llu boxes, not to %llu", raw->n_levels,
+                          (unsigned long long)boxes, (unsigned long long)n_anchors);
     for (uint32_t c = 0; c < 4; c++) {
         if (!(raw->variance[c] > 0 && isfinite(raw->variance[c])))
             return SODET_FAIL(err, SODET_E_INVALID, "variance %u is %g: above 0 is wanted", c, (double)raw->variance[c]);

@@ -9,13 +9,21 @@
 extern "C" {
 #endif
 
+#define SODET_MAX_LEVELS 16
 /* Feature maps, finest first. stride: input pixels per cell; a map of one cell for the whole picture has stride 0 ("global"). */
 typedef struct sodet_features sodet_features;
-SODET_EXPORT void        sodet_emit_feature(sodet_graph *g, sodet_features *out, sodet_value map, uint32_t stride);
-SODET_EXPORT void        sodet_emit_global_feature(sodet_graph *g, sodet_features *out, sodet_value map);
-SODET_EXPORT uint32_t    sodet_feature_count(const sodet_features *f);
+SODET_EXPORT void sodet_emit_feature(sodet_graph *g, sodet_features *out, sodet_value map, uint32_t stride);
+SODET_EXPORT void sodet_emit_global_feature(sodet_graph *g, sodet_features *out, sodet_value map);
+SODET_EXPORT uint32_t sodet_feature_count(const sodet_features *f);
 SODET_EXPORT sodet_value sodet_feature(const sodet_features *f, uint32_t level); /* [N, C_l, H_l, W_l]; poison if there is no such level */
-SODET_EXPORT uint32_t    sodet_feature_stride(const sodet_features *f, uint32_t level);
+SODET_EXPORT uint32_t sodet_feature_stride(const sodet_features *f, uint32_t level);
+
+/* Channels under a width factor (an option of every backbone, neck and head): rounded, at least 1. */
+static inline uint32_t sodet_widen(uint32_t channels, double width)
+{
+    uint32_t n = (uint32_t)((double)channels * width + 0.5);
+    return n ? n : 1;
+}
 
 typedef struct sodet_shape2d {
     uint32_t height, width, stride; /* of a level: cells and input pixels per cell (0: global); of an image: pixels, stride unused */
@@ -24,7 +32,7 @@ typedef struct sodet_shape2d {
 typedef struct sodet_anchors {
     uint32_t struct_size;
     uint64_t n;
-    float *box; /* [n][4] cx cy w h in input pixels. sodet_anchors_resize allocates; the core frees */
+    float *box;             /* [n][4] cx cy w h in input pixels. sodet_anchors_resize allocates; the core frees */
     uint32_t height, width; /* of the input; the core sets them before head.anchors */
 } sodet_anchors;
 SODET_EXPORT sodet_status sodet_anchors_resize(sodet_anchors *a, uint64_t n, sodet_err *err);
@@ -53,9 +61,10 @@ typedef struct sodet_head_context {
 
 typedef struct sodet_head_out {
     uint32_t struct_size;
-    sodet_value logits;  /* [N, A, K] */
-    sodet_value codes;   /* [N, A, 4] */
-    float variance[4];   /* what the head's coding divides by: code = raw / variance */
+    sodet_value logits;                               /* [N, A, K] */
+    sodet_value codes;                                /* [N, A, 4] */
+    float variance[4];                                /* what the head's coding divides by: code = raw / variance */
+    uint32_t n_levels, level_boxes[SODET_MAX_LEVELS]; /* how many of the A boxes are each feature map's, in order */
 } sodet_head_out;
 
 /* What head.assign decided on the loader's threads, as inputs of the graph. */
@@ -99,9 +108,11 @@ typedef struct sodet_neck_ops {
 
 typedef struct sodet_head_ops {
     uint32_t struct_size, flags;
-    sodet_status (*build)(const void *self, sodet_graph *g, const sodet_features *in, const sodet_head_context *ctx, sodet_head_out *out, sodet_err *err);
+    sodet_status (*build)(const void *self, sodet_graph *g, const sodet_features *in, const sodet_head_context *ctx, sodet_head_out *out,
+                          sodet_err *err);
     /* Anchors in the order of the columns of `build`'s outputs. */
-    sodet_status (*anchors)(const void *self, const sodet_shape2d *levels, uint32_t n_levels, sodet_shape2d image, sodet_anchors *out, sodet_err *err);
+    sodet_status (*anchors)(const void *self, const sodet_shape2d *levels, uint32_t n_levels, sodet_shape2d image, sodet_anchors *out,
+                            sodet_err *err);
     /* One image, on a loader thread, several at once: index[a->n]. */
     sodet_status (*assign)(const void *self, const sodet_anchors *a, const sodet_boxes *truth, int32_t *index, sodet_err *err);
     /* Decode, threshold, top-k, NMS as operators. `anchors` [A, 4] is a constant of the graph. */

@@ -53,14 +53,10 @@ static void against_torchvision(void)
     sodet_anchors a = {.struct_size = sizeof a};
 
     sodet_ssd_boxes ssd = {.struct_size = sizeof ssd,
-                           .n_sizes = 7,
-                           .sizes = tv_sizes,
-                           .n_ratios = 2,
-                           .ratios = ratios23,
-                           .n_counts = 6,
-                           .counts = counts300,
-                           .n_steps = 6,
-                           .steps = steps300,
+                           .sizes = {7, tv_sizes},
+                           .ratios = {2, ratios23},
+                           .counts = {6, counts300},
+                           .steps = {6, steps300},
                            .offset = 0.5,
                            .unit = SODET_SIZE_FRACTION,
                            .clip = SODET_CLIP_SIZE};
@@ -70,8 +66,7 @@ static void against_torchvision(void)
 
     static const double ratios[] = {0.5, 1, 2};
     sodet_retina_boxes tv = {.struct_size = sizeof tv,
-                             .n_ratios = 3,
-                             .ratios = ratios,
+                             .ratios = {3, ratios},
                              .octaves = 3,
                              .base = 4,
                              .order = SODET_ANCHOR_SIZE_FASTEST,
@@ -136,17 +131,13 @@ static void ssd_sums(void)
 {
     static const double voc300[] = {30, 60, 111, 162, 213, 264, 315}, coco300[] = {21, 45, 99, 153, 207, 261, 315};
     sodet_ssd_boxes b = {.struct_size = sizeof b,
-                         .n_sizes = 7,
-                         .sizes = voc300,
-                         .n_ratios = 2,
-                         .ratios = ratios23,
-                         .n_counts = 6,
-                         .counts = counts300,
-                         .n_steps = 6,
-                         .steps = steps300,
+                         .sizes = {7, voc300},
+                         .ratios = {2, ratios23},
+                         .counts = {6, counts300},
+                         .steps = {6, steps300},
                          .offset = 0.5};
     check_sums(&b, levels300, 6, 300, 8732, 4443.9467, 4443.1467, 1510.4293, 1510.1480);
-    b.sizes = coco300;
+    b.sizes.v = coco300;
     check_sums(&b, levels300, 6, 300, 8732, 4443.9467, 4443.1467, 1172.1980, 1171.9677);
 
     static const double voc512[] = {35.84, 76.8, 153.6, 230.4, 307.2, 384.0, 460.8, 537.6};
@@ -154,46 +145,29 @@ static void ssd_sums(void)
     static const double gluon512[] = {51.2, 76.8, 153.6, 230.4, 307.2, 384.0, 460.8, 537.6};
     static const uint32_t counts512[] = {4, 6, 6, 6, 6, 4, 4};
     static const sodet_shape2d levels512[] = {{64, 64, 8}, {32, 32, 16}, {16, 16, 32}, {8, 8, 64}, {4, 4, 128}, {2, 2, 256}, {1, 1, 512}};
-    sodet_ssd_boxes c = {.struct_size = sizeof c,
-                         .n_sizes = 8,
-                         .sizes = voc512,
-                         .n_ratios = 2,
-                         .ratios = ratios23,
-                         .n_counts = 7,
-                         .counts = counts512,
-                         .offset = 0.5};
+    sodet_ssd_boxes c = {.struct_size = sizeof c, .sizes = {8, voc512}, .ratios = {2, ratios23}, .counts = {7, counts512}, .offset = 0.5};
     check_sums(&c, levels512, 7, 512, 24564, 12282, 12282, 3146.1417, 3144.9986);
-    c.sizes = coco512;
+    c.sizes.v = coco512;
     check_sums(&c, levels512, 7, 512, 24564, 12282, 12282, 2192.4711, 2191.9388);
-    c.sizes = gluon512;
+    c.sizes.v = gluon512;
     check_sums(&c, levels512, 7, 512, 24564, 12282, 12282, 3611.6299, 3610.4868);
 
     static const double resnet_voc[] = {51.2, 102.4, 189.4, 276.4, 363.52, 450.6, 492};
     static const double resnet_coco[] = {51.2, 133.12, 215.04, 296.96, 378.88, 460.8, 542.72};
     static const sodet_shape2d levels_resnet[] = {{32, 32, 16}, {16, 16, 32}, {8, 8, 64}, {4, 4, 128}, {2, 2, 256}, {1, 1, 512}};
-    sodet_ssd_boxes r = {.struct_size = sizeof r,
-                         .n_sizes = 7,
-                         .sizes = resnet_voc,
-                         .n_ratios = 2,
-                         .ratios = ratios23,
-                         .n_counts = 6,
-                         .counts = counts300,
-                         .offset = 0.5};
+    sodet_ssd_boxes r = {
+        .struct_size = sizeof r, .sizes = {7, resnet_voc}, .ratios = {2, ratios23}, .counts = {6, counts300}, .offset = 0.5};
     check_sums(&r, levels_resnet, 6, 512, 6132, 3066, 3066, 1041.8029, 1041.5419);
-    r.sizes = resnet_coco;
+    r.sizes.v = resnet_coco;
     check_sums(&r, levels_resnet, 6, 512, 6132, 3066, 3066, 1185.5375, 1185.0052);
 
     static const uint32_t counts_paper[] = {4, 6, 6, 6, 6, 4};
     static const sodet_shape2d levels_paper[] = {{37, 37, 8}, {18, 18, 16}, {9, 9, 33}, {4, 4, 75}, {2, 2, 150}, {1, 1, 0}};
     sodet_ssd_boxes p = {.struct_size = sizeof p,
-                         .n_sizes = 7,
-                         .sizes = coco300,
-                         .n_ratios = 2,
-                         .ratios = ratios23,
-                         .n_counts = 6,
-                         .counts = counts_paper,
-                         .n_steps = 6,
-                         .steps = steps300,
+                         .sizes = {7, coco300},
+                         .ratios = {2, ratios23},
+                         .counts = {6, counts_paper},
+                         .steps = {6, steps300},
                          .offset = 0.5};
     check_sums(&p, levels_paper, 6, 300, 8030, 3918.8533, 3918.8533, 1029.3737, 1028.3628);
 }
@@ -202,14 +176,10 @@ static void ssd_details(void)
 {
     static const double voc300[] = {30, 60, 111, 162, 213, 264, 315};
     sodet_ssd_boxes b = {.struct_size = sizeof b,
-                         .n_sizes = 7,
-                         .sizes = voc300,
-                         .n_ratios = 2,
-                         .ratios = ratios23,
-                         .n_counts = 6,
-                         .counts = counts300,
-                         .n_steps = 6,
-                         .steps = steps300,
+                         .sizes = {7, voc300},
+                         .ratios = {2, ratios23},
+                         .counts = {6, counts300},
+                         .steps = {6, steps300},
                          .offset = 0.5};
     sodet_anchors a = {.struct_size = sizeof a};
     CHECK_OK(sodet_ssd_boxes_make(&b, levels300, 6, image300, &a, &err));
@@ -236,16 +206,16 @@ static void ssd_details(void)
     static const double odd[] = {35.84, 76.8};
     static const sodet_shape2d one[] = {{1, 1, 0}};
     static const uint32_t two = 2;
-    sodet_ssd_boxes c = {.struct_size = sizeof c, .n_sizes = 2, .sizes = odd, .n_counts = 1, .counts = &two, .offset = 0.5, .truncate = 1};
+    sodet_ssd_boxes c = {.struct_size = sizeof c, .sizes = {2, odd}, .counts = {1, &two}, .offset = 0.5, .truncate = 1};
     CHECK_OK(sodet_ssd_boxes_make(&c, one, 1, image300, &a, &err));
     CHECK_NEAR(a.box[2], 35, 0, 0);
     CHECK_NEAR(a.box[6], sqrt(35 * 76), 1e-6, 0);
     CHECK_NEAR(a.box[0], 150, 0, 0); /* a global level's centre */
 
     static const uint32_t three = 3; /* an odd count has no second square */
-    c.counts = &three;
-    c.n_ratios = 1;
-    c.ratios = ratios23;
+    c.counts = (sodet_uint_list){1, &three};
+
+    c.ratios = (sodet_double_list){1, ratios23};
     CHECK_OK(sodet_ssd_boxes_make(&c, one, 1, image300, &a, &err));
     CHECK_EQ(a.n, 3);
     CHECK_NEAR(a.box[6], 35 * sqrt(2), 1e-6, 0);
@@ -257,14 +227,10 @@ static void d2l(void)
     static const double sizes[] = {0.2, 0.37, 0.54, 0.71, 0.88}, second[] = {0.272, 0.447, 0.619, 0.79, 0.961}, ratio = 2;
     static const uint32_t four = 4;
     sodet_ssd_boxes b = {.struct_size = sizeof b,
-                         .n_sizes = 5,
-                         .sizes = sizes,
-                         .n_second = 5,
-                         .second = second,
-                         .n_ratios = 1,
-                         .ratios = &ratio,
-                         .n_counts = 1,
-                         .counts = &four,
+                         .sizes = {5, sizes},
+                         .second = {5, second},
+                         .ratios = {1, &ratio},
+                         .counts = {1, &four},
                          .offset = 0.5,
                          .unit = SODET_SIZE_FRACTION};
     static const sodet_shape2d square[] = {{32, 32, 8}, {16, 16, 16}, {8, 8, 32}, {4, 4, 64}, {1, 1, 0}};
@@ -282,7 +248,7 @@ static void d2l(void)
     CHECK_NEAR(a.box[4 * 2720 + 1], 64, 0, 0);
     static const double size = 64;
     static const uint32_t one = 1;
-    sodet_ssd_boxes px = {.struct_size = sizeof px, .n_sizes = 1, .sizes = &size, .n_counts = 1, .counts = &one, .offset = 0.5};
+    sodet_ssd_boxes px = {.struct_size = sizeof px, .sizes = {1, &size}, .counts = {1, &one}, .offset = 0.5};
     static const sodet_shape2d only[] = {{8, 16, 32}};
     CHECK_OK(sodet_ssd_boxes_make(&px, only, 1, (sodet_shape2d){256, 512, 0}, &a, &err));
     CHECK_NEAR(a.box[2] / 512, 0.125, 0, 0);
@@ -299,8 +265,7 @@ static void retina(void)
                                          {300, 300, 17451},    {256, 512, 24552}};
     sodet_anchors a = {.struct_size = sizeof a};
     sodet_retina_boxes z = {.struct_size = sizeof z,
-                            .n_ratios = 3,
-                            .ratios = ratios,
+                            .ratios = {3, ratios},
                             .octaves = 3,
                             .base = 4,
                             .ratio_means = SODET_RATIO_WIDTH_BY_HEIGHT,
@@ -325,8 +290,7 @@ static void retina(void)
     CHECK_NEAR(a.box[4 * 9], 12, 0, 0);
     /* Detectron2: size by size, h / w = ratio fastest, centres i 8 */
     sodet_retina_boxes d2 = {.struct_size = sizeof d2,
-                             .n_ratios = 3,
-                             .ratios = ratios,
+                             .ratios = {3, ratios},
                              .octaves = 3,
                              .base = 4,
                              .order = SODET_ANCHOR_RATIO_FASTEST,
@@ -354,15 +318,15 @@ static void refusals(void)
 {
     static const double sizes[] = {30, 60, 111};
     sodet_anchors a = {.struct_size = sizeof a};
-    sodet_ssd_boxes b = {.struct_size = sizeof b, .n_sizes = 3, .sizes = sizes, .n_ratios = 1, .ratios = ratios23, .offset = 0.5};
+    sodet_ssd_boxes b = {.struct_size = sizeof b, .sizes = {3, sizes}, .ratios = {1, ratios23}, .offset = 0.5};
     CHECK_FAILS(sodet_ssd_boxes_make(&b, levels300, 6, image300, &a, &err), SODET_E_INVALID,
                 "sizes has 3 values for 6 levels: give 6, or 7");
-    b.n_sizes = 0;
-    b.n_counts = 6;
-    b.counts = counts300;
+    b.sizes.n = 0;
+
+    b.counts = (sodet_uint_list){6, counts300};
     CHECK_FAILS(sodet_ssd_boxes_make(&b, levels300, 6, image300, &a, &err), SODET_E_INVALID,
                 "per_cell is 6 on level 1, which takes 2 ratios");
-    b.n_counts = 0;
+    b.counts.n = 0;
     CHECK_OK(sodet_ssd_boxes_make(&b, levels300, 6, image300, &a, &err));
     CHECK_EQ(a.n, 4 * (38 * 38 + 19 * 19 + 100 + 25 + 9 + 1));
     CHECK_NEAR(a.box[2], 30, 1e-6, 0); /* 10 %, then 20 % */

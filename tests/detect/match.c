@@ -8,10 +8,10 @@
 static sodet_err err = SODET_ERR_INIT;
 
 static const sodet_match_options caffe = {
-    .struct_size = sizeof caffe, .positive = 0.5f, .negative = 0.5f, .floor = 1e-6f, .claim = SODET_CLAIM_GREEDY};
-static const sodet_match_options last = {.struct_size = sizeof last, .positive = 0.5f, .negative = 0.5f, .claim = SODET_CLAIM_BEST};
-static const sodet_match_options plain = {.struct_size = sizeof plain, .positive = 0.5f, .negative = 0.4f, .claim = SODET_CLAIM_NONE};
-static const sodet_match_options low = {.struct_size = sizeof low, .positive = 0.5f, .negative = 0.4f, .claim = SODET_CLAIM_LOW};
+    .struct_size = sizeof caffe, .positive = 0.5, .negative = 0.5, .floor = 1e-6, .claim = SODET_CLAIM_GREEDY};
+static const sodet_match_options last = {.struct_size = sizeof last, .positive = 0.5, .negative = 0.5, .claim = SODET_CLAIM_BEST};
+static const sodet_match_options plain = {.struct_size = sizeof plain, .positive = 0.5, .negative = 0.4, .claim = SODET_CLAIM_NONE};
+static const sodet_match_options low = {.struct_size = sizeof low, .positive = 0.5, .negative = 0.4, .claim = SODET_CLAIM_LOW};
 
 static void expect(const sodet_match_options *o, const sodet_anchors *a, const sodet_boxes *t, const int32_t *want, int line)
 {
@@ -54,9 +54,9 @@ static void by_hand(void)
     strict.strict = 1;
     strict.claim = SODET_CLAIM_NONE;
     EXPECT(&plain, &a, &t, 0, -1, -1, -1);
-    strict.negative = 0.4f;
+    strict.negative = 0.4;
     EXPECT(&strict, &a, &t, -2, -1, -1, -1);
-    strict.negative = 0.5f; /* 0.5 is neither above 0.5 nor below it */
+    strict.negative = 0.5; /* 0.5 is neither above 0.5 nor below it */
     EXPECT(&strict, &a, &t, -2, -1, -1, -1);
 
     /* the ignored band: 7 / 13 = 0.538 positive, 0.4 <= 4.2 / 10 < 0.5 ignored */
@@ -64,7 +64,7 @@ static void by_hand(void)
     EXPECT(&plain, &a, &t, -1, -1, -2, -1);
     EXPECT(&low, &a, &t, -1, -1, 0, -1);
     sodet_match_options half = low; /* Detectron: a claim below `negative` falls back to background */
-    half.floor = 0.4f;
+    half.floor = 0.4;
     EXPECT(&half, &a, &t, -1, -1, 0, -1);
     one[0] = (sodet_box){20, 0, 23.9f, 10};
     EXPECT(&half, &a, &t, -1, -1, -1, -1);
@@ -119,7 +119,7 @@ static void by_hand(void)
     CHECK_FAILS(sodet_match(&plain, &a, &t, index, &err), SODET_E_INVALID, "x1 < x2");
     bad[0] = (sodet_box){0, 0, NAN, 10};
     CHECK_FAILS(sodet_match(&plain, &a, &t, index, &err), SODET_E_INVALID, "x1 < x2");
-    o.negative = 0.6f;
+    o.negative = 0.6;
     CHECK_FAILS(sodet_match(&o, &a, &t, index, &err), SODET_E_INVALID, "negative <= positive");
 }
 
@@ -151,7 +151,7 @@ static void o_18_two_objects_one_prior(void)
     objects[1] = (sodet_box){0, 0, 20, 30}; /* prior 0: 2/3, prior 3: 16 / 34 */
     objects[0] = (sodet_box){0, 0, 20, 24}; /* prior 0: 20 / 24 */
     sodet_match_options high = caffe;
-    high.positive = high.negative = 0.9f;
+    high.positive = high.negative = 0.9;
     CHECK_OK(sodet_match(&high, &a, &t, index, &err));
     CHECK_EQ(index[0], 0);
     CHECK_EQ(index[3], 1); /* object 1 gets its second choice */
@@ -169,14 +169,10 @@ static void ssd300(sodet_anchors *a)
     static const uint32_t counts[] = {4, 6, 6, 6, 4, 4};
     static const sodet_shape2d levels[] = {{38, 38, 8}, {19, 19, 16}, {10, 10, 32}, {5, 5, 64}, {3, 3, 107}, {1, 1, 0}};
     const sodet_ssd_boxes b = {.struct_size = sizeof b,
-                               .n_sizes = 7,
-                               .sizes = sizes,
-                               .n_ratios = 2,
-                               .ratios = ratios,
-                               .n_counts = 6,
-                               .counts = counts,
-                               .n_steps = 6,
-                               .steps = steps,
+                               .sizes = {7, sizes},
+                               .ratios = {2, ratios},
+                               .counts = {6, counts},
+                               .steps = {6, steps},
                                .offset = 0.5,
                                .unit = SODET_SIZE_FRACTION,
                                .clip = SODET_CLIP_SIZE};
@@ -190,8 +186,7 @@ static void retina320(sodet_anchors *a, uint32_t height, uint32_t width)
     for (uint32_t l = 0; l < 5; l++)
         levels[l] = (sodet_shape2d){(height + (8u << l) - 1) / (8u << l), (width + (8u << l) - 1) / (8u << l), 8u << l};
     const sodet_retina_boxes b = {.struct_size = sizeof b,
-                                  .n_ratios = 3,
-                                  .ratios = ratios,
+                                  .ratios = {3, ratios},
                                   .octaves = 3,
                                   .base = 4,
                                   .round = SODET_ROUND_CORNERS,
@@ -279,11 +274,11 @@ static void written_out(const sodet_match_options *o, const sodet_anchors *a, co
                 who = (int32_t)i;
             }
         }
-        index[k] = best >= o->positive ? who : best >= o->negative ? -2 : -1;
+        index[k] = best >= (float)o->positive ? who : best >= (float)o->negative ? -2 : -1;
     }
     if (o->claim == SODET_CLAIM_GREEDY) {
         for (uint32_t turn = 0; turn < t->n; turn++) {
-            float best = o->floor;
+            float best = (float)o->floor;
             int64_t where = -1, who = -1;
             for (uint64_t k = 0; k < a->n; k++) {
                 for (uint32_t i = 0; i < t->n; i++) {
@@ -304,7 +299,7 @@ static void written_out(const sodet_match_options *o, const sodet_anchors *a, co
         }
     } else if (o->claim != SODET_CLAIM_NONE) {
         for (uint32_t i = 0; i < t->n; i++) {
-            for (uint64_t k = 0; k < a->n && row_max[i] > o->floor; k++) {
+            for (uint64_t k = 0; k < a->n && row_max[i] > (float)o->floor; k++) {
                 if (table[i * a->n + k] != row_max[i])
                     continue;
                 int32_t own = 0;

@@ -1,0 +1,62 @@
+/* SSD's extra layers (Liu et al. 2016, figure 2): behind the coarsest feature map, pairs of a 1x1 and a larger convolution, each pair
+ * one more feature map. With vgg16 at 300x300: 38, 19, 10, 5, 3, 1; at 512x512: 64, 32, 16, 8, 4, 2, 1. */
+#include "sodet/detection.h"
+
+typedef struct extras_cfg {
+    uint32_t ladder;
+    double width;
+} extras_cfg;
+
+static const char *const ladders[] = {"300", "512", NULL};
+static const sodet_opt options[] = {
+    SODET_OPT_ENUM(extras_cfg, ladder, "300", ladders, "input size that the ladder of maps is made for"),
+    SODET_OPT_DOUBLE(extras_cfg, width, "1", 0.01, 16, "factor on every number of channels"),
+};
+
+typedef struct rung {
+    uint32_t middle, out, kernel, stride, pad;
+} rung;
+static const rung for_300[] = {{256, 512, 3, 2, 1}, {128, 256, 3, 2, 1}, {128, 256, 3, 1, 0}, {128, 256, 3, 1, 0}};
+static const rung for_512[] = {{256, 512, 3, 2, 1}, {128, 256, 3, 2, 1}, {128, 256, 3, 2, 1}, {128, 256, 3, 2, 1}, {128, 256, 4, 1, 1}};
+
+/* The input pixels that a cell stands for: exact for padded strides; for maps that lose their border, what shares the same pixels out. */
+static void emit(sodet_graph *g, sodet_features *out, sodet_value map, uint32_t stride)
+{
+    if (sodet_dim(g, map, 2) == 1 && sodet_dim(g, map, 3) == 1)
+        sodet_emit_global_feature(g, out, map);
+    else
+        sodet_emit_feature(g, out, map, stride);
+}
+
+static sodet_status build(const void *self, sodet_graph *g, const sodet_features *in, sodet_features *out, sodet_err *err)
+{
+    const extras_cfg *cfg = self;
+    const rung *rungs = cfg->ladder == 0 ? for_300 : for_512;
+    const uint32_t n = cfg->ladder == 0 ? 4 : 5, n_in = sodet_feature_count(in);
+    for (uint32_t l = 0; l < n_in; l++) {
+        if (sodet_feature_stride(in, l) == 0)
+            return SODET_FAIL(err, SODET_E_INVALID,
+                              "the backbone's feature map %u already covers the whole picture: use neck none, or a backbone without a pyramid of its own",
+                              l);
+        sodet_emit_feature(g, out, sodet_feature(in, l), sodet_feature_stride(in, l));
+    }
+    sodet_value x = sodet_feature(in, n_in - 1);
+    uint32_t stride = sodet_feature_stride(in, n_in - 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const rung *r = &rungs[i];
+        const int64_t before = sodet_dim(g, x, 2);
+        sodet_enter(g, "extra%u", i);
+        x = sodet_relu(g, sodet_conv2d(g, "conv1", x, SODET_CONV2D(.out = sodet_widen(r->middle, cfg->width), .kernel = 1)));
+        x = sodet_relu(g, sodet_conv2d(g, "conv2", x,
+                                       SODET_CONV2D(.out = sodet_widen(r->out, cfg->width), .kernel = r->kernel, .stride = r->stride,
+                                                    .pad = {r->pad, r->pad, r->pad, r->pad})));
+        sodet_leave(g);
+        const int64_t after = sodet_dim(g, x, 2);
+        stride = r->stride > 1 ? stride * r->stride : (uint32_t)(((int64_t)stride * before + after / 2) / after);
+        emit(g, out, x, stride);
+    }
+    return sodet_graph_status(g, err);
+}
+
+static const sodet_neck_ops ops = {.struct_size = sizeof ops, .build = build};
+SODET_PLUGIN(SODET_KIND_NECK, "ssd_extras", "SSD's extra layers: coarser maps behind the backbone's", extras_cfg, options, .ops = &ops);
