@@ -1,0 +1,155 @@
+/* Threads of one process that reduce among each other. */
+#include "core/device/host_group.h"
+
+#include <pthread.h>
+#include <string.h>
+
+typedef struct member { /* what a rank has laid on the table for the others to read */
+    const sd_host_part *part;
+    uint32_t n;
+    uint64_t bytes; /* of all parts */
+} member;
+
+struct sd_host_group {
+    uint32_t n;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t waiting;
+    uint64_t meeting; /* number of meetings held */
+    bool aborted;
+    member *members; /* [n] */
+};
+
+sodet_status sd_host_group_open(uint32_t n, sd_host_group **out, sodet_err *err)
+{
+    *out = NULL;
+    if (n == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "a group of 0 devices: at least 1 expected");
+    sd_host_group *group = sd_alloc(1, sizeof *group);
+    member *members = sd_alloc(n, sizeof *members);
+    if (!group || !members) {
+        sd_free(group);
+        sd_free(members);
+        return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a group of %u devices", n);
+    }
+    *group = (sd_host_group){.n = n, .members = members};
+    pthread_mutex_init(&group->lock, NULL);
+    pthread_cond_init(&group->changed, NULL);
+    *out = group;
+    return SODET_OK;
+}
+
+void sd_host_group_close(sd_host_group *group)
+{
+    if (!group)
+        return;
+    pthread_mutex_destroy(&group->lock);
+    pthread_cond_destroy(&group->changed);
+    sd_free(group->members);
+    sd_free(group);
+}
+
+void sd_host_group_abort(sd_host_group *group)
+{
+    pthread_mutex_lock(&group->lock);
+    group->aborted = true;
+    pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->lock);
+}
+
+uint32_t sd_host_group_size(const sd_host_group *group)
+{
+    return group->n;
+}
+
+/* Returns when all ranks have come. */
+static sodet_status meet(sd_host_group *group, sodet_err *err)
+{
+    pthread_mutex_lock(&group->lock);
+    uint64_t mine = group->meeting;
+    if (++group->waiting == group->n) {
+        group->waiting = 0;
+        group->meeting++;
+        pthread_cond_broadcast(&group->changed);
+    }
+    while (group->meeting == mine && !group->aborted)
+        pthread_cond_wait(&group->changed, &group->lock);
+    bool aborted = group->aborted;
+    pthread_mutex_unlock(&group->lock);
+    return aborted ? SODET_FAIL(err, SODET_E_DEVICE, "another device of the group failed; this one stopped waiting for it") : SODET_OK;
+}
+
+/* Lays this rank's parts on the table, waits for the others, and looks whether theirs fit. Every rank comes to the same verdict. */
+static sodet_status exchange(sd_host_group *group, uint32_t rank, const sd_host_part *part, uint32_t n, uint64_t bytes, sodet_err *err)
+{
+    if (rank >= group->n)
+        return SODET_FAIL(err, SODET_E_INTERNAL, "rank %u in a group of %u devices", rank, group->n);
+    group->members[rank] = (member){part, n, bytes};
+    sodet_status status = meet(group, err);
+    if (status != SODET_OK)
+        return status;
+    for (uint32_t r = 1; r < group->n; r++)
+        if (group->members[r].n != group->members[0].n || group->members[r].bytes != group->members[0].bytes) {
+            sd_host_group_abort(group);
+            return SODET_FAIL(err, SODET_E_INTERNAL,
+                              "device %u came to a collective of %llu bytes while device 0 came to one of %llu: their programs differ", r,
+                              (unsigned long long)group->members[r].bytes, (unsigned long long)group->members[0].bytes);
+        }
+    return SODET_OK;
+}
+
+static void sum_float(sd_host_group *group, uint32_t p, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) {
+        double sum = 0;
+        for (uint32_t r = 0; r < group->n; r++)
+            sum += (double)((const float *)group->members[r].part[p].in)[i];
+        for (uint32_t r = 0; r < group->n; r++)
+            ((float *)group->members[r].part[p].out)[i] = (float)sum;
+    }
+}
+
+static void sum_double(sd_host_group *group, uint32_t p, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) {
+        double sum = 0;
+        for (uint32_t r = 0; r < group->n; r++)
+            sum += ((const double *)group->members[r].part[p].in)[i];
+        for (uint32_t r = 0; r < group->n; r++)
+            ((double *)group->members[r].part[p].out)[i] = sum;
+    }
+}
+
+sodet_status sd_host_group_sum(sd_host_group *group, uint32_t rank, const sd_host_part *part, uint32_t n, uint32_t real_size,
+                               sodet_err *err)
+{
+    uint64_t bytes = 0;
+    for (uint32_t p = 0; p < n; p++)
+        bytes += part[p].elements * real_size;
+    sodet_status status = exchange(group, rank, part, n, bytes, err);
+    if (status != SODET_OK)
+        return status;
+    /* Rank r alone reads and writes its stretch of every rank's buffers, so an output may be its input. Stretches end at cache lines. */
+    for (uint32_t p = 0; p < n; p++) {
+        uint64_t stretch = ((part[p].elements + group->n - 1) / group->n + 15) / 16 * 16;
+        uint64_t from = stretch * rank, to = from + stretch;
+        from = from < part[p].elements ? from : part[p].elements;
+        to = to < part[p].elements ? to : part[p].elements;
+        if (real_size == 8)
+            sum_double(group, p, from, to);
+        else
+            sum_float(group, p, from, to);
+    }
+    return meet(group, err);
+}
+
+sodet_status sd_host_group_gather(sd_host_group *group, uint32_t rank, const void *in, void *out, uint64_t bytes, sodet_err *err)
+{
+    const sd_host_part part = {.in = in, .elements = bytes};
+    sodet_status status = exchange(group, rank, &part, 1, bytes, err);
+    if (status != SODET_OK)
+        return status;
+    for (uint32_t r = 0; bytes && r < group->n; r++)
+        memcpy((char *)out + r * bytes, group->members[r].part[0].in, bytes);
+    return meet(group, err);
+}

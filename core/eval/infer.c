@@ -1,0 +1,297 @@
+#include "core/eval/infer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a device hands back of its rows. */
+typedef struct share {
+    uint32_t first, rows; /* of the batch */
+    uint32_t given;       /* rows of its program: at least one, so that every device runs the same collectives */
+    int64_t most;         /* detections per row */
+    float *boxes, *scores;
+    int32_t *labels, *count;
+    uint64_t box_capacity, score_capacity, label_capacity, count_capacity;
+} share;
+
+struct sd_infer {
+    sd_infer_config config;
+    sd_programs *programs;
+    uint32_t n; /* devices */
+    share *shares;
+    sd_program **program;
+    const sd_batch *batch;
+};
+
+void sd_deal(uint32_t rows, uint32_t n, uint32_t *first)
+{
+    first[0] = 0;
+    for (uint32_t i = 0; i < n; i++)
+        first[i + 1] = first[i] + rows / n + (i < rows % n ? 1 : 0);
+}
+
+static sodet_status build(void *context, const sd_program_key *key, sodet_graph **out, sodet_err *err)
+{
+    sd_infer *f = context;
+    sd_graph_options o = {.training = false, .world = 1};
+    sd_model_shape shape = {.batch = key->batch, .height = key->height, .width = key->width, .boxes = 1};
+    sodet_status s = sd_model_build(f->config.model, &o, &shape, out, err);
+    if (s == SODET_OK)
+        s = sd_graph_optimize(*out, err);
+    if (s == SODET_OK)
+        s = sd_graph_bind(*out, f->config.segments, err);
+    if (s != SODET_OK) {
+        sd_graph_free(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+sodet_status sd_infer_open(const sd_infer_config *config, sd_infer **out, sodet_err *err)
+{
+    *out = NULL;
+    sd_infer *f = sd_alloc(1, sizeof *f);
+    uint32_t n = sd_device_pool_count(config->pool);
+    if (f) {
+        f->config = *config;
+        f->n = n;
+        f->shares = sd_alloc(n, sizeof *f->shares);
+        f->program = sd_alloc(n, sizeof(sd_program *));
+    }
+    if (!f || !f->shares || !f->program) {
+        sd_infer_close(f);
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: inference");
+    }
+    sd_programs_config p = {.pool = config->pool, .build = build, .context = f, .param_arena = config->param_arena};
+    sodet_status s = sd_programs_create(&p, &f->programs, err);
+    if (s != SODET_OK) {
+        sd_infer_close(f);
+        return s;
+    }
+    *out = f;
+    return SODET_OK;
+}
+
+void sd_infer_close(sd_infer *f)
+{
+    if (!f)
+        return;
+    sd_programs_free(f->programs);
+    for (uint32_t i = 0; i < f->n && f->shares; i++) {
+        sd_free(f->shares[i].boxes);
+        sd_free(f->shares[i].scores);
+        sd_free(f->shares[i].labels);
+        sd_free(f->shares[i].count);
+    }
+    sd_free(f->shares);
+    sd_free(f->program);
+    sd_free(f);
+}
+
+void sd_gathered_free(sd_gathered *g)
+{
+    sd_free(g->first);
+    sd_free(g->seen);
+    sd_free(g->detections);
+    memset(g, 0, sizeof *g);
+}
+
+/* On the device's thread. A device without a row of its own runs the batch's first. */
+static sodet_status run_share(sd_replica *r, void *context, sodet_err *err)
+{
+    sd_infer *f = context;
+    share *h = &f->shares[r->index];
+    sd_program *p = f->program[r->index];
+    const sd_batch *b = f->batch;
+    uint64_t row = (uint64_t)b->channels * b->height * b->width;
+    uint32_t first = h->rows ? h->first : 0;
+    sodet_status s = sd_program_write(p, "image", b->image + first * row, h->given * row, err);
+    if (s == SODET_OK)
+        s = sd_program_run(p, 0, 0, NULL, err);
+    if (s != SODET_OK || !h->rows)
+        return s;
+    const sodet_graph *g = sd_program_graph(p);
+    sodet_value scores = sd_graph_find_output(g, "detections/scores");
+    h->most = sodet_dim(g, scores, 1);
+    uint64_t n = h->given * (uint64_t)h->most;
+    s = sd_grow(&h->boxes, &h->box_capacity, n * 4, sizeof *h->boxes, err);
+    if (s == SODET_OK)
+        s = sd_grow(&h->scores, &h->score_capacity, n, sizeof *h->scores, err);
+    if (s == SODET_OK)
+        s = sd_grow(&h->labels, &h->label_capacity, n, sizeof *h->labels, err);
+    if (s == SODET_OK)
+        s = sd_grow(&h->count, &h->count_capacity, h->given, sizeof *h->count, err);
+    if (s == SODET_OK)
+        s = sd_program_read(p, "detections/boxes", h->boxes, n * 4, err);
+    if (s == SODET_OK)
+        s = sd_program_read(p, "detections/scores", h->scores, n, err);
+    if (s == SODET_OK)
+        s = sd_program_read(p, "detections/labels", h->labels, n, err);
+    return s == SODET_OK ? sd_program_read(p, "detections/count", h->count, h->given, err) : s;
+}
+
+static float clip(double v, uint32_t size)
+{
+    return (float)(v < 0 ? 0 : v > size ? size : v);
+}
+
+/* Canvas to original pixels: the rectangle around the mapped corners, which is exact for scaling, shifting and flipping. */
+static sodet_box to_original(const sd_batch_item *item, const float *box)
+{
+    const double *m = item->inverse;
+    double x[2] = {0, 0}, y[2] = {0, 0};
+    for (int corner = 0; corner < 4; corner++) {
+        double cx = (double)box[(corner & 1) ? 2 : 0], cy = (double)box[(corner & 2) ? 3 : 1];
+        double px = m[0] * cx + m[1] * cy + m[2], py = m[3] * cx + m[4] * cy + m[5];
+        x[0] = corner && x[0] < px ? x[0] : px;
+        x[1] = corner && x[1] > px ? x[1] : px;
+        y[0] = corner && y[0] < py ? y[0] : py;
+        y[1] = corner && y[1] > py ? y[1] : py;
+    }
+    return (sodet_box){clip(x[0], item->original_width), clip(y[0], item->original_height), clip(x[1], item->original_width),
+                       clip(y[1], item->original_height)};
+}
+
+sodet_status sd_infer_batch(sd_infer *f, const sd_batch *batch, uint64_t *first, sodet_detection **detections, uint64_t *capacity,
+                            sodet_err *err)
+{
+    sd_program_key *keys = sd_alloc(f->n, sizeof *keys);
+    uint32_t *dealt = sd_alloc(f->n + 1, sizeof *dealt);
+    sodet_status s = keys && dealt ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: inference");
+    if (s == SODET_OK) {
+        sd_deal(batch->n, f->n, dealt);
+        for (uint32_t i = 0; i < f->n; i++) {
+            f->shares[i].first = dealt[i];
+            f->shares[i].rows = dealt[i + 1] - dealt[i];
+            f->shares[i].given = f->shares[i].rows ? f->shares[i].rows : 1;
+            keys[i] = (sd_program_key){.height = batch->height, .width = batch->width, .batch = f->shares[i].given};
+        }
+        f->batch = batch;
+        s = sd_programs_get(f->programs, keys, f->program, err);
+    }
+    sd_free(keys);
+    sd_free(dealt);
+    if (s == SODET_OK)
+        s = sd_device_pool_run(f->config.pool, run_share, f, err);
+    uint64_t n = 0;
+    first[0] = 0;
+    for (uint32_t i = 0; s == SODET_OK && i < f->n; i++) {
+        const share *h = &f->shares[i];
+        for (uint32_t row = 0; s == SODET_OK && row < h->rows; row++) {
+            const sd_batch_item *item = &batch->items[h->first + row];
+            int64_t count = item->missing ? 0 : h->count[row];
+            if (count < 0 || count > h->most)
+                return SODET_FAIL(err, SODET_E_INTERNAL, "detections/count is %lld of %lld", (long long)count, (long long)h->most);
+            s = sd_grow(detections, capacity, n + (uint64_t)count, sizeof **detections, err);
+            for (int64_t k = 0; s == SODET_OK && k < count; k++) {
+                int64_t at = (int64_t)row * h->most + k;
+                (*detections)[n++] =
+                    (sodet_detection){.box = to_original(item, h->boxes + at * 4), .score = h->scores[at], .label = h->labels[at]};
+            }
+            first[h->first + row + 1] = n;
+        }
+    }
+    return s;
+}
+
+/* Where the detections of one sample lie in the order of arrival. */
+typedef struct arrival {
+    uint64_t sample, first, n;
+} arrival;
+
+typedef struct gathering {
+    sodet_detection *all, *batch;
+    uint64_t n, capacity, batch_capacity;
+    arrival *arrivals;
+    uint64_t n_arrivals, arrival_capacity;
+    uint64_t *first;
+    uint64_t first_capacity;
+} gathering;
+
+static sodet_status take(sd_infer *f, const sd_batch *b, gathering *g, sd_gathered *out, sodet_err *err)
+{
+    sodet_status s = sd_grow(&g->first, &g->first_capacity, (uint64_t)b->n + 1, sizeof *g->first, err);
+    if (s == SODET_OK)
+        s = sd_infer_batch(f, b, g->first, &g->batch, &g->batch_capacity, err);
+    if (s == SODET_OK)
+        s = sd_grow(&g->all, &g->capacity, g->n + g->first[b->n], sizeof *g->all, err);
+    if (s == SODET_OK)
+        s = sd_grow(&g->arrivals, &g->arrival_capacity, g->n_arrivals + b->n, sizeof *g->arrivals, err);
+    if (s != SODET_OK)
+        return s;
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint64_t sample = b->items[i].sample, n = g->first[i + 1] - g->first[i];
+        if (sample >= out->n_samples)
+            return SODET_FAIL(err, SODET_E_INTERNAL, "the loader handed out sample %llu of %llu", (unsigned long long)sample,
+                              (unsigned long long)out->n_samples);
+        if (b->items[i].missing || out->seen[sample]) {
+            out->missing += b->items[i].missing;
+            continue;
+        }
+        out->seen[sample] = 1;
+        g->arrivals[g->n_arrivals++] = (arrival){sample, g->n, n};
+        if (n)
+            memcpy(g->all + g->n, g->batch + g->first[i], (size_t)n * sizeof *g->all);
+        g->n += n;
+    }
+    return SODET_OK;
+}
+
+static void put_in_order(const gathering *g, sd_gathered *out)
+{
+    for (uint64_t i = 0; i < g->n_arrivals; i++)
+        out->first[g->arrivals[i].sample + 1] = g->arrivals[i].n;
+    for (uint64_t i = 0; i < out->n_samples; i++)
+        out->first[i + 1] += out->first[i];
+    for (uint64_t i = 0; i < g->n_arrivals; i++)
+        if (g->arrivals[i].n)
+            memcpy(out->detections + out->first[g->arrivals[i].sample], g->all + g->arrivals[i].first,
+                   (size_t)g->arrivals[i].n * sizeof *g->all);
+    out->n = g->n;
+}
+
+sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *config, sd_infer_progress *progress, void *context, sd_gathered *out,
+                          sodet_err *err)
+{
+    memset(out, 0, sizeof *out);
+    double begin = sd_now();
+    gathering g = {0};
+    sd_loader *loader = NULL;
+    sd_loader_config c = *config;
+    c.shuffle = 0;
+    c.last = SD_LAST_KEEP;
+    c.assigner = (sd_assigner){NULL, NULL, NULL};
+    c.epoch = c.step = 0;
+    out->n_samples = sd_dataset_size(config->dataset);
+    out->first = sd_alloc((size_t)out->n_samples + 1, sizeof *out->first);
+    out->seen = sd_alloc((size_t)out->n_samples, 1);
+    sodet_status s =
+        out->first && out->seen ? sd_loader_open(&c, &loader, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the detections");
+    const sd_batch *b = NULL;
+    uint64_t done = 0;
+    while (s == SODET_OK && (s = sd_loader_next(loader, &b, err)) == SODET_OK && b) {
+        s = take(f, b, &g, out, err);
+        done += b->n;
+        sd_loader_recycle(loader, b);
+        if (progress && s == SODET_OK)
+            progress(context, done, out->n_samples);
+    }
+    if (s == SODET_OK) {
+        sd_loader_stats stats;
+        sd_loader_stats_get(loader, &stats);
+        out->wait = stats.wait;
+        out->detections = sd_alloc((size_t)g.n, sizeof *out->detections);
+        if (out->detections)
+            put_in_order(&g, out);
+        else
+            s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %llu detections", (unsigned long long)g.n);
+    }
+    sd_loader_close(loader);
+    sd_free(g.all);
+    sd_free(g.batch);
+    sd_free(g.arrivals);
+    sd_free(g.first);
+    out->seconds = sd_now() - begin;
+    if (s != SODET_OK)
+        sd_gathered_free(out);
+    return s;
+}

@@ -1,0 +1,45 @@
+/* eval/infer.h: a detector over a data set: batches go to the devices, detections come back in pixels of the original pictures, clipped
+ * to them, sorted by sample. */
+#ifndef SD_EVAL_INFER_H
+#define SD_EVAL_INFER_H
+
+#include "core/data/loader.h"
+#include "core/detect/model.h"
+#include "core/device/program.h"
+#include "sodet/evaluator.h"
+
+typedef struct sd_infer sd_infer;
+typedef struct sd_infer_config {
+    sd_device_pool *pool; /* its arenas are filled */
+    const sd_model *model;
+    const sd_segments *segments;
+    uint32_t param_arena; /* SD_ARENA_PARAM, or the state arena of averaged weights */
+} sd_infer_config;
+sodet_status sd_infer_open(const sd_infer_config *config, sd_infer **out, sodet_err *err);
+void sd_infer_close(sd_infer *f); /* before the pool; accepts NULL */
+
+/* Detections of sample i are [first[i], first[i + 1]), scores falling. seen[i] is 0 for a sample that was not handed out (a picture that
+ * could not be read, with broken = skip). */
+typedef struct sd_gathered {
+    uint64_t n_samples, n, missing;
+    uint64_t *first; /* [n_samples + 1] */
+    uint8_t *seen;   /* [n_samples] */
+    sodet_detection *detections;
+    double seconds, wait; /* of it: waiting for the loader */
+} sd_gathered;
+void sd_gathered_free(sd_gathered *g);
+
+typedef void sd_infer_progress(void *context, uint64_t done, uint64_t of);
+/* loader: a configuration without shuffling; its assigner is not used. */
+sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *loader, sd_infer_progress *progress, void *context, sd_gathered *out,
+                          sodet_err *err);
+
+/* One batch: out receives, for each row, its detections, one row behind the other; first[rows + 1] is the caller's. *detections grows
+ * (sd_grow) and is the caller's to free. */
+sodet_status sd_infer_batch(sd_infer *f, const sd_batch *batch, uint64_t *first, sodet_detection **detections, uint64_t *capacity,
+                            sodet_err *err);
+
+/* The rows that each of `n` devices gets of `rows`: as even as can be, the first devices one more. [n + 1] */
+void sd_deal(uint32_t rows, uint32_t n, uint32_t *first);
+
+#endif

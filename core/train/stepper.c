@@ -1,0 +1,534 @@
+#include "core/train/stepper.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One device's part of a step. */
+typedef struct share {
+    uint32_t first, rows, given; /* rows of the batch it has; rows of its program, at least 1 */
+    sd_program *gradient, *update, *accumulate;
+    float *weight, *shared; /* [given] */
+    uint64_t weight_capacity, shared_capacity;
+    double term[SD_TERMS_MOST]; /* of the micro-batch that was run last */
+    float norm, finite;
+    void *buffers; /* running statistics before the step */
+} share;
+
+struct sd_stepper {
+    sd_stepper_config config;
+    uint32_t n; /* devices */
+    sd_graph_options options;
+    sd_segments segments;
+    sd_slots slots;
+    sd_programs *gradients;
+    share *shares;
+    sd_program **programs; /* [n] of sd_programs_get */
+    sd_program_key *keys;
+    uint32_t *dealt; /* [n + 1] */
+    uint32_t n_terms;
+    char term_name[SD_TERMS_MOST][48], term_output[SD_TERMS_MOST][56];
+    uint64_t buffers_first, buffers_n; /* elements of the frozen arena that hold running statistics */
+    double *node_seconds;
+    uint64_t node_capacity;
+    /* what the jobs are about */
+    const sd_batch *batch;
+    uint64_t step;
+    uint32_t micro; /* batch of the step, from 0 */
+    float hyper[SD_HYPER_MOST], ok;
+};
+
+/* ---- graphs ---- */
+static sodet_status build_training(sd_stepper *s, const sd_program_key *key, sodet_graph **out, sodet_err *err)
+{
+    sd_model_shape shape = {
+        .batch = key->batch, .height = key->height, .width = key->width, .boxes = s->config.boxes ? s->config.boxes : 1};
+    sodet_status status = sd_model_build(s->config.model, &s->options, &shape, out, err);
+    if (status == SODET_OK)
+        status = sd_graph_optimize(*out, err);
+    if (status == SODET_OK)
+        status = sd_graph_backward(*out, err);
+    if (status != SODET_OK) {
+        sd_graph_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static sodet_status build_bound(void *context, const sd_program_key *key, sodet_graph **out, sodet_err *err)
+{
+    sd_stepper *s = context;
+    sodet_status status = build_training(s, key, out, err);
+    if (status == SODET_OK && (status = sd_graph_bind(*out, &s->segments, err)) != SODET_OK) {
+        sd_graph_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static sodet_status learn_segments(sd_stepper *s, sodet_err *err)
+{
+    sd_program_key key = {.batch = (s->config.batch + s->n - 1) / s->n, .height = s->config.height, .width = s->config.width};
+    sodet_graph *g;
+    sodet_status status = build_training(s, &key, &g, err);
+    if (status != SODET_OK)
+        return status;
+    status = sd_segments_make(g, &s->segments, err);
+    s->n_terms = sd_graph_loss_count(g);
+    if (status == SODET_OK && s->n_terms > SD_TERMS_MOST)
+        status = SODET_FAIL(err, SODET_E_UNSUPPORTED, "the loss has %u terms; at most %d are handled", s->n_terms, SD_TERMS_MOST);
+    for (uint32_t i = 0; status == SODET_OK && i < s->n_terms; i++) {
+        const char *name = sd_graph_loss(g, i)->name;
+        snprintf(s->term_name[i], sizeof s->term_name[i], "%.47s", name);
+        snprintf(s->term_output[i], sizeof s->term_output[i], "loss/%.47s", name);
+    }
+    sd_graph_free(g);
+    uint64_t last = 0;
+    s->buffers_first = UINT64_MAX;
+    for (uint32_t i = 0; status == SODET_OK && i < s->segments.n; i++) {
+        const sd_segment *x = &s->segments.segment[i];
+        if (!x->buffer)
+            continue;
+        s->buffers_first = x->offset < s->buffers_first ? x->offset : s->buffers_first;
+        last = x->offset + x->n > last ? x->offset + x->n : last;
+    }
+    s->buffers_n = s->buffers_first == UINT64_MAX ? 0 : last - s->buffers_first;
+    return status;
+}
+
+static sodet_status make_update(sd_replica *r, void *context, sodet_err *err)
+{
+    sd_stepper *s = context;
+    share *h = &s->shares[r->index];
+    h->buffers = sd_alloc((size_t)s->buffers_n, r->real_size);
+    if (!h->buffers)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a copy of the running statistics");
+    /* Graphs of the update need no plugin, so each device's thread makes its own. */
+    sodet_graph *g;
+    sodet_status status = sd_update_build(&s->config.core->optimizer, &s->slots, &s->segments, &g, err);
+    if (status == SODET_OK)
+        status = sd_program_make(r, g, SD_ARENA_PARAM, &h->update, err);
+    if (status == SODET_OK && s->slots.accumulator != UINT32_MAX) {
+        status = sd_accumulate_build(&s->slots, &s->segments, &g, err);
+        if (status == SODET_OK)
+            status = sd_program_make(r, g, SD_ARENA_PARAM, &h->accumulate, err);
+    }
+    return status;
+}
+
+static sodet_status free_update(sd_replica *r, void *context, sodet_err *err)
+{
+    (void)err;
+    share *h = &((sd_stepper *)context)->shares[r->index];
+    sd_program_free(h->update);
+    sd_program_free(h->accumulate);
+    h->update = h->accumulate = NULL;
+    return SODET_OK;
+}
+
+sodet_status sd_stepper_open(const sd_stepper_config *config, sd_stepper **out, sodet_err *err)
+{
+    *out = NULL;
+    uint32_t n = sd_device_pool_count(config->pool);
+    sd_stepper *s = sd_alloc(1, sizeof *s);
+    if (s) {
+        s->config = *config;
+        s->n = n;
+        s->shares = sd_alloc(n, sizeof *s->shares);
+        s->programs = sd_alloc(n, sizeof(sd_program *));
+        s->keys = sd_alloc(n, sizeof *s->keys);
+        s->dealt = sd_alloc(n + 1, sizeof *s->dealt);
+    }
+    if (!s || !s->shares || !s->programs || !s->keys || !s->dealt) {
+        sd_stepper_close(s);
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: training");
+    }
+    static const uint32_t norms[] = {
+        [SD_TRAIN_NORM_SYNC] = SD_NORM_SYNC, [SD_TRAIN_NORM_LOCAL] = SD_NORM_TRAIN, [SD_TRAIN_NORM_FROZEN] = SD_NORM_FROZEN};
+    s->options = (sd_graph_options){.training = true,
+                                    .norm = norms[config->core->train.norm],
+                                    .world = n,
+                                    .default_init = SODET_INIT_XAVIER + config->core->train.init};
+    if (n == 1 && s->options.norm == SD_NORM_SYNC)
+        s->options.norm = SD_NORM_TRAIN;
+    sodet_status status = sd_slots_of(&config->core->optimizer, &s->slots, err);
+    if (status == SODET_OK)
+        status = learn_segments(s, err);
+    if (status == SODET_OK)
+        status = sd_device_pool_arenas(config->pool, &s->segments, true, s->slots.n, err);
+    sd_programs_config p = {.pool = config->pool, .build = build_bound, .context = s};
+    if (status == SODET_OK)
+        status = sd_programs_create(&p, &s->gradients, err);
+    if (status == SODET_OK)
+        status = sd_device_pool_run(config->pool, make_update, s, err);
+    if (status != SODET_OK) {
+        sd_stepper_close(s);
+        return status;
+    }
+    *out = s;
+    return SODET_OK;
+}
+
+void sd_stepper_close(sd_stepper *s)
+{
+    if (!s)
+        return;
+    sd_programs_free(s->gradients);
+    if (s->shares && sd_device_pool_run(s->config.pool, free_update, s, NULL) != SODET_OK)
+        for (uint32_t i = 0; i < s->n; i++) /* the pool is broken, its threads are idle */
+            free_update(sd_device_pool_replica(s->config.pool, i), s, NULL);
+    for (uint32_t i = 0; s->shares && i < s->n; i++) {
+        sd_free(s->shares[i].weight);
+        sd_free(s->shares[i].shared);
+        sd_free(s->shares[i].buffers);
+    }
+    sd_segments_free(&s->segments);
+    sd_free(s->shares);
+    sd_free(s->programs);
+    sd_free(s->keys);
+    sd_free(s->dealt);
+    sd_free(s);
+}
+
+const sd_segments *sd_stepper_segments(const sd_stepper *s)
+{
+    return &s->segments;
+}
+
+const sd_slots *sd_stepper_slots(const sd_stepper *s)
+{
+    return &s->slots;
+}
+
+uint32_t sd_stepper_terms(const sd_stepper *s)
+{
+    return s->n_terms;
+}
+
+const char *sd_stepper_term(const sd_stepper *s, uint32_t i)
+{
+    return s->term_name[i];
+}
+
+const sd_program *sd_stepper_program(const sd_stepper *s)
+{
+    return s->shares[0].gradient;
+}
+
+const sd_program *sd_stepper_update_program(const sd_stepper *s)
+{
+    return s->shares[0].update;
+}
+
+void sd_stepper_time_nodes(sd_stepper *s, double *seconds, uint64_t capacity)
+{
+    s->node_seconds = seconds;
+    s->node_capacity = capacity;
+}
+
+sodet_status sd_stepper_begin(sd_stepper *s, sodet_err *err)
+{
+    if (s->slots.ema == UINT32_MAX)
+        return SODET_OK;
+    uint64_t most = 1;
+    for (uint32_t i = 0; i < s->segments.n_trainable; i++)
+        most = s->segments.segment[i].n > most ? s->segments.segment[i].n : most;
+    void *values = sd_alloc((size_t)most, sizeof(double));
+    sodet_status status = values ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a parameter");
+    for (uint32_t i = 0; status == SODET_OK && i < s->segments.n_trainable; i++) {
+        const sd_segment *x = &s->segments.segment[i];
+        status = sd_device_pool_read_raw(s->config.pool, SD_ARENA_PARAM, x->offset, x->n, values, err);
+        if (status == SODET_OK)
+            status = sd_device_pool_write_raw(s->config.pool, SD_ARENA_STATE + s->slots.ema, x->offset, x->n, values, err);
+    }
+    sd_free(values);
+    return status;
+}
+
+/* ---- dealing ---- */
+static sodet_status deal(sd_stepper *s, uint32_t rows, uint32_t height, uint32_t width, sodet_err *err)
+{
+    s->dealt[0] = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        share *h = &s->shares[i];
+        s->dealt[i + 1] = s->dealt[i] + rows / s->n + (i < rows % s->n ? 1 : 0);
+        h->first = s->dealt[i];
+        h->rows = s->dealt[i + 1] - h->first;
+        h->given = h->rows ? h->rows : 1;
+        s->keys[i] = (sd_program_key){.height = height, .width = width, .batch = h->given};
+    }
+    sodet_status status = sd_programs_get(s->gradients, s->keys, s->programs, err);
+    for (uint32_t i = 0; status == SODET_OK && i < s->n; i++)
+        s->shares[i].gradient = s->programs[i];
+    return status;
+}
+
+sodet_status sd_stepper_prepare(sd_stepper *s, uint32_t batch, uint32_t height, uint32_t width, sodet_err *err)
+{
+    return deal(s, batch, height, width, err);
+}
+
+static uint64_t positives_of(const sd_batch *b, uint32_t first, uint32_t n)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = first; i < first + n; i++)
+        sum += b->items[i].positives;
+    return sum;
+}
+
+static double at_least_one(uint64_t n)
+{
+    return n ? (double)n : 1;
+}
+
+/* Counts of the whole step, and the running mean. */
+static void count(const sd_stepper *s, const sd_batch *const *batches, sd_step *step, uint64_t *shares)
+{
+    uint32_t k = s->config.core->optimizer.accumulate;
+    const sd_loss_cfg *c = &s->config.core->loss;
+    step->images = step->positives = *shares = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        step->images += batches[i]->n;
+        step->positives += positives_of(batches[i], 0, batches[i]->n);
+        *shares += batches[i]->n < s->n ? batches[i]->n : s->n;
+    }
+    if (c->normaliser == SD_NORMALISER_EMA) {
+        double before = step->normaliser > 0 ? step->normaliser : c->normaliser_start;
+        step->normaliser = c->normaliser_momentum * before + (1 - c->normaliser_momentum) * at_least_one(step->positives);
+    }
+}
+
+static sodet_status weigh(sd_stepper *s, const sd_batch *b, const sd_step *step, uint64_t shares, sodet_err *err)
+{
+    uint32_t rule = s->config.core->loss.normaliser;
+    for (uint32_t d = 0; d < s->n; d++) {
+        share *h = &s->shares[d];
+        sodet_status status = sd_grow(&h->weight, &h->weight_capacity, h->given, sizeof *h->weight, err);
+        if (status == SODET_OK)
+            status = sd_grow(&h->shared, &h->shared_capacity, h->given, sizeof *h->shared, err);
+        if (status != SODET_OK)
+            return status;
+        double device = at_least_one(positives_of(b, h->first, h->rows)) * (double)shares;
+        for (uint32_t i = 0; i < h->given; i++) {
+            bool there = i < h->rows;
+            double by = rule == SD_NORMALISER_GLOBAL   ? at_least_one(step->positives)
+                        : rule == SD_NORMALISER_IMAGE  ? at_least_one(there ? b->items[h->first + i].positives : 0) * (double)step->images
+                        : rule == SD_NORMALISER_DEVICE ? device
+                                                       : step->normaliser;
+            h->weight[i] = there ? (float)(1 / by) : 0;
+            h->shared[i] = there ? (float)(1 / (double)step->images) : 0;
+        }
+    }
+    return SODET_OK;
+}
+
+/* ---- what a device's thread does ---- */
+static sodet_status write_input(sd_program *p, const char *name, const void *data, uint64_t n, sodet_err *err)
+{
+    /* A loss that does not look at an input has none of that name. */
+    return sd_program_has_input(p, name) ? sd_program_write(p, name, data, n, err) : SODET_OK;
+}
+
+static sodet_status write_batch(const sd_stepper *s, const share *h, sd_program *p, sodet_err *err)
+{
+    const sd_batch *b = s->batch;
+    uint64_t first = h->rows ? h->first : 0, n = h->given, row = (uint64_t)b->channels * b->height * b->width;
+    sodet_status status = sd_program_write(p, "image", b->image + first * row, n * row, err);
+    if (status == SODET_OK)
+        status = write_input(p, "index", b->index + first * b->n_anchors, n * b->n_anchors, err);
+    if (status == SODET_OK)
+        status = write_input(p, "truth", b->truth + first * b->max_objects * 4, n * b->max_objects * 4, err);
+    if (status == SODET_OK)
+        status = write_input(p, "label", b->label + first * b->max_objects, n * b->max_objects, err);
+    if (status == SODET_OK)
+        status = write_input(p, "weight", h->weight, n, err);
+    return status == SODET_OK ? write_input(p, "share", h->shared, n, err) : status;
+}
+
+static sodet_status gradient_job(sd_replica *r, void *context, sodet_err *err)
+{
+    sd_stepper *s = context;
+    share *h = &s->shares[r->index];
+    sd_program *p = h->gradient;
+    sodet_status status = SODET_OK;
+    if (!s->micro && s->buffers_n)
+        status = r->ops->download(r->device, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first * r->real_size, h->buffers,
+                                  s->buffers_n * r->real_size, err);
+    if (status == SODET_OK)
+        status = write_batch(s, h, p, err);
+    double *seconds =
+        r->index == 0 && s->node_seconds && sodet_graph_node_count(sd_program_graph(p)) <= s->node_capacity ? s->node_seconds : NULL;
+    uint64_t k = s->config.core->optimizer.accumulate;
+    if (status == SODET_OK)
+        status = sd_program_run(p, (uint64_t)s->config.core->run.seed + ((uint64_t)r->index << 40), s->step * k + s->micro, seconds, err);
+    for (uint32_t i = 0; status == SODET_OK && i < s->n_terms; i++) {
+        float v;
+        status = sd_program_read(p, s->term_output[i], &v, 1, err);
+        h->term[i] = (double)v;
+    }
+    if (status == SODET_OK && h->accumulate) {
+        float keep = (float)(1 - 1 / (double)(s->micro + 1));
+        status = sd_program_write(h->accumulate, "keep", &keep, 1, err);
+        if (status == SODET_OK)
+            status = sd_program_run(h->accumulate, 0, 0, NULL, err);
+    }
+    return status;
+}
+
+static sodet_status update_job(sd_replica *r, void *context, sodet_err *err)
+{
+    sd_stepper *s = context;
+    share *h = &s->shares[r->index];
+    uint32_t n = sd_optimizer_of(&s->config.core->optimizer)->n_hyper;
+    sodet_status status = sd_program_write(h->update, "hyper", s->hyper, n, err);
+    if (status == SODET_OK)
+        status = sd_program_write(h->update, "ok", &s->ok, 1, err);
+    if (status == SODET_OK)
+        status = sd_program_run(h->update, 0, s->step, NULL, err);
+    if (status == SODET_OK)
+        status = sd_program_read(h->update, "norm", &h->norm, 1, err);
+    if (status == SODET_OK)
+        status = sd_program_read(h->update, "finite", &h->finite, 1, err);
+    r->weights++;
+    if (status == SODET_OK && !(h->finite > 0) && s->buffers_n)
+        status = r->ops->upload(r->device, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first * r->real_size, h->buffers,
+                                s->buffers_n * r->real_size, err);
+    return status;
+}
+
+/* ---- steps ---- */
+sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err)
+{
+    uint64_t shares;
+    double before = step->normaliser;
+    count(s, batches, step, &shares);
+    step->loss = 0;
+    memset(step->term, 0, sizeof step->term);
+    s->step = step->step;
+    sodet_status status = SODET_OK;
+    for (s->micro = 0; status == SODET_OK && s->micro < s->config.core->optimizer.accumulate; s->micro++) {
+        s->batch = batches[s->micro];
+        status = deal(s, s->batch->n, s->batch->height, s->batch->width, err);
+        if (status == SODET_OK)
+            status = weigh(s, s->batch, step, shares, err);
+        if (status == SODET_OK)
+            status = sd_device_pool_run(s->config.pool, gradient_job, s, err);
+        for (uint32_t d = 0; status == SODET_OK && d < s->n; d++)
+            for (uint32_t i = 0; i < s->n_terms; i++)
+                step->term[i] += s->shares[d].term[i];
+    }
+    for (uint32_t i = 0; i < s->n_terms; i++)
+        step->loss += step->term[i];
+    step->finite = isfinite(step->loss);
+    if (!step->finite)
+        step->normaliser = before;
+    return status;
+}
+
+sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err)
+{
+    const sd_optimizer_cfg *c = &s->config.core->optimizer;
+    sd_optimizer_of(c)->hyper(c, step->lr, step->step + 1, s->hyper);
+    s->step = step->step;
+    s->ok = step->finite ? 1 : 0;
+    sodet_status status = sd_device_pool_run(s->config.pool, update_job, s, err);
+    if (status != SODET_OK)
+        return status;
+    step->norm = (double)s->shares[0].norm;
+    for (uint32_t d = 0; d < s->n; d++)
+        step->finite = step->finite && s->shares[d].finite > 0;
+    return SODET_OK;
+}
+
+sodet_status sd_stepper_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err)
+{
+    double before = step->normaliser;
+    sodet_status status = sd_stepper_gradients(s, batches, step, err);
+    if (status == SODET_OK)
+        status = sd_stepper_update(s, step, err);
+    if (status == SODET_OK && !step->finite)
+        step->normaliser = before;
+    return status;
+}
+
+/* ---- who is to blame ---- */
+typedef struct blame {
+    sd_stepper *s;
+    sodet_graph *graph;
+    char layer[256];
+} blame;
+
+static sodet_status blame_job(sd_replica *r, void *context, sodet_err *err)
+{
+    blame *b = context;
+    sd_program *p = NULL;
+    sodet_graph *g = b->graph;
+    b->graph = NULL;
+    sodet_status status = sd_program_make(r, g, SD_ARENA_PARAM, &p, err);
+    if (status == SODET_OK)
+        status = write_batch(b->s, &b->s->shares[0], p, err);
+    if (status == SODET_OK)
+        status = sd_program_run(p, (uint64_t)b->s->config.core->run.seed, b->s->step, NULL, err);
+    for (uint32_t i = 0; status == SODET_OK && !b->layer[0] && i < sd_graph_output_count(g); i++) {
+        sodet_value v;
+        const char *name = sd_graph_output_name(g, i, &v);
+        sodet_shape shape = sodet_shape_of(g, v);
+        uint64_t n = (uint64_t)sodet_elements(&shape);
+        if (shape.dtype != SODET_F32 || strncmp(name, "blame/", 6) != 0)
+            continue;
+        float *values = sd_alloc((size_t)n, sizeof *values);
+        status = values ? sd_program_read(p, name, values, n, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+        for (uint64_t k = 0; status == SODET_OK && k < n && !b->layer[0]; k++)
+            if (!isfinite(values[k]))
+                snprintf(b->layer, sizeof b->layer, "%s", strchr(name + 6, '/') + 1);
+        sd_free(values);
+    }
+    sd_program_free(p);
+    return SODET_OK; /* a diagnosis that fails must not break the pool */
+}
+
+void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out)
+{
+    sd_text_printf(out, "pictures of the batch:");
+    uint32_t shown = 0, all = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const sd_batch *b = batches[k];
+        uint64_t row = (uint64_t)b->channels * b->height * b->width;
+        for (uint32_t i = 0; i < b->n; i++, all++) {
+            bool bad = false;
+            for (uint64_t e = 0; e < row && !bad; e++)
+                bad = !isfinite(b->image[i * row + e]);
+            if (shown < 8 || bad)
+                sd_text_printf(out, "%s %s%s", shown ? "," : "", sd_dataset_item(dataset, b->items[i].sample)->id,
+                               bad ? " (its pixels are not finite)" : "");
+            shown++;
+        }
+    }
+    if (all > 8)
+        sd_text_printf(out, " and %u more", all - 8);
+    if (s->n > 1) /* the other devices would not join its collectives */
+        return;
+    blame b = {.s = s};
+    sd_graph_options options = s->options;
+    sd_model_shape shape = {.batch = s->shares[0].given,
+                            .height = batches[n - 1]->height,
+                            .width = batches[n - 1]->width,
+                            .boxes = s->config.boxes ? s->config.boxes : 1};
+    if (sd_model_build(s->config.model, &options, &shape, &b.graph, NULL) != SODET_OK)
+        return;
+    uint32_t nodes = sodet_graph_node_count(b.graph);
+    for (uint32_t i = 0; i < nodes; i++) {
+        const sodet_node *node = sodet_graph_node(b.graph, i);
+        char name[280];
+        snprintf(name, sizeof name, "blame/%u/%.250s", i, node->layer && node->layer[0] ? node->layer : node->op->name);
+        if (node->n_out && node->out[0].id && node->out_shape[0].dtype == SODET_F32)
+            sodet_output(b.graph, name, node->out[0]);
+    }
+    if (sd_graph_bind(b.graph, &s->segments, NULL) != SODET_OK) {
+        sd_graph_free(b.graph);
+        return;
+    }
+    sd_device_pool_run_one(s->config.pool, 0, blame_job, &b, NULL);
+    if (b.layer[0])
+        sd_text_printf(out, "; the first layer whose output is not finite: %s", b.layer);
+}
