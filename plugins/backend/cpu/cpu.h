@@ -1,0 +1,223 @@
+/* cpu.h: the CPU backend's inside: a device, a plan and the calls with which operators add their work to a plan.
+ *
+ * A value of rank 4 in F32 has up to two forms: plain (NCHW) and blocked (nChw16c, nChw8c without AVX-512; padding channels are zero).
+ * Its producer decides its home form; a consumer that wants the other gets it by a reorder, made once and kept for later consumers.
+ * prepare() goes over the nodes twice: `choose` settles implementations and forms, `emit` adds steps and buffers.
+ * A step is one primitive of oneDNN, one own kernel, or one of a few fills and copies; everything it needs is made before the first run.
+ *
+ * An operator's <op>_cpu.c defines one or both of
+ *     const sodet_cpu_kernel sodet_cpu_<op>[parts]     own code, cut into ranges (sodet/op.h)
+ *     const cpu_planner      sodet_cpu_plan_<op>       oneDNN does the work, or layouts need thought; asked first
+ * Threads: all of this runs on the thread that drives the device. */
+#ifndef CPU_CPU_H
+#define CPU_CPU_H
+
+#include <stdbool.h>
+
+#include "core/base/base.h"
+#include "plugins/backend/cpu/dnnl_compat.h"
+#include "sodet/backend.h"
+
+typedef struct cpu_config {
+    uint32_t winograd;   /* CPU_WINOGRAD_* */
+    uint32_t huge_pages; /* 1: madvise(MADV_HUGEPAGE) */
+    uint32_t self_test;  /* CPU_SELF_TEST_* */
+} cpu_config;
+enum { CPU_WINOGRAD_AUTO = 0, CPU_WINOGRAD_NEVER };
+enum { CPU_SELF_TEST_ON = 0, CPU_SELF_TEST_OFF, CPU_SELF_TEST_FAULT /* adds an error to a result: shows that the test would see one */ };
+
+typedef struct cpu_device {
+    const cpu_config *config;
+    uint32_t threads, rank, world, verbose;
+    uint32_t block; /* channels in a block of the blocked form */
+    void *group;    /* of open_group, or NULL */
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+} cpu_device;
+
+/* ---- places: where something lies; an index into the plan's table, resolved to an address by bind ---- */
+typedef uint32_t cpu_place; /* 0: nowhere */
+enum { CPU_IN_BUFFER = 1, CPU_IN_PARAM, CPU_IN_FROZEN, CPU_IN_GRAD, CPU_IN_STATE, CPU_IN_HOST /* constant data of the graph */ };
+typedef struct cpu_place_info {
+    uint32_t in, index; /* index: of the buffer, or the state's slot */
+    uint64_t offset;    /* bytes */
+    void *address;      /* CPU_IN_HOST from the start, the others from bind on */
+} cpu_place_info;
+
+typedef struct cpu_buffer {
+    uint32_t value, lifetime, first, last; /* as in sodet_plan_buffer */
+    uint32_t busy;                         /* last node that will read any value in it; UINT32_MAX: an output */
+    uint64_t bytes;
+} cpu_buffer;
+
+/* ---- steps ---- */
+enum { CPU_PRIMITIVE = 1, CPU_KERNEL, CPU_FILL_ZERO, CPU_ADD, CPU_COPY, CPU_PAD, CPU_CALL };
+typedef struct cpu_program cpu_program;
+typedef struct cpu_plan cpu_plan;
+typedef struct cpu_step cpu_step;
+struct cpu_step {
+    uint32_t kind, node;
+    /* CPU_PRIMITIVE */
+    dnnl_primitive_t primitive;
+    uint32_t n_args;
+    dnnl_exec_arg_t *arg;
+    cpu_place *arg_place;
+    /* CPU_KERNEL */
+    const sodet_cpu_kernel *kernel;
+    sodet_kernel_args call;
+    sodet_tensor *tensor; /* inputs, then outputs */
+    cpu_place *tensor_place;
+    int64_t *units; /* of each phase */
+    cpu_place scratch;
+    /* CPU_FILL_ZERO: to, bytes. CPU_COPY, CPU_ADD: to, from, bytes (of float). CPU_PAD: zeroes the padding channels of `to` (shape) */
+    cpu_place to, from;
+    uint64_t bytes;
+    sodet_shape shape;
+    /* CPU_CALL: anything else, on the driving thread; with places and a state of its own */
+    void *state;
+    cpu_place *place;
+    uint32_t n_places;
+    sodet_status (*run)(const cpu_step *s, cpu_device *d, const cpu_plan *p, const sodet_run *r, sodet_err *err);
+};
+typedef struct cpu_steps {
+    cpu_step *step;
+    uint64_t n, capacity;
+} cpu_steps;
+
+/* ---- the plan ---- */
+typedef struct cpu_planner cpu_planner;
+enum { CPU_FORM_PLAIN = 0, CPU_FORM_BLOCKED = 1, CPU_FORMS = 2 };
+typedef struct cpu_node { /* a node while it is planned */
+    const sodet_node *node;
+    uint32_t index;
+    const cpu_planner *planner; /* or */
+    const sodet_cpu_kernel *kernel;
+    uint8_t *form_in, *form_out; /* chosen; plain before */
+    void *state;                 /* the planner's, from the plan's pool */
+    struct cpu_node *partner;    /* a fused neighbour, if a planner set one */
+    bool skip;                   /* another node does its work; outputs are already placed */
+    char text[64];               /* what describe() says */
+} cpu_node;
+
+typedef struct cpu_value {
+    uint32_t home;
+    uint32_t producer;        /* node, UINT32_MAX: none */
+    bool fixed;               /* depends on parameters and constants alone */
+    bool wanted;              /* somebody would like it blocked */
+    uint32_t last[CPU_FORMS]; /* last node that uses it in this form (0 if none); UINT32_MAX: an output */
+    cpu_place place[CPU_FORMS];
+} cpu_value;
+
+typedef struct cpu_copy { /* a reordered copy of a value in a layout of oneDNN's choice */
+    uint32_t value;
+    dn_cmd md;
+    cpu_place place;
+} cpu_copy;
+
+struct cpu_plan {
+    cpu_device *device;
+    const sodet_graph *graph;
+    sd_pool pool;
+    uint32_t n_nodes, n_values;
+    cpu_node *node;
+    cpu_value *value;   /* [n_values + 1] */
+    cpu_steps steps[2]; /* 0: each run; 1: prologue, when weights changed */
+    cpu_place_info *place;
+    uint64_t n_places, place_capacity;
+    cpu_buffer *buffer;
+    uint64_t n_buffers, buffer_capacity;
+    cpu_copy *copy;
+    uint64_t n_copies, copy_capacity;
+    dnnl_primitive_desc_t *pd;
+    uint64_t n_pds, pd_capacity;
+    dn_md *md;
+    uint64_t n_mds, md_capacity;
+    dnnl_memory_t *memory;
+    uint64_t n_memories, memory_capacity;
+    cpu_place prologue_scratch;
+    dnnl_primitive_attr_t attr; /* user scratchpad */
+    sodet_plan_buffer *out;     /* what the core sees */
+    uint32_t references;        /* plan and program */
+};
+
+struct cpu_planner {
+    /* Bit i: input i is a map that this operator computes faster on blocked. */
+    uint64_t (*maps)(const sodet_node *n);
+    /* Sets n->form_in, n->form_out, n->text, n->state. The homes of all inputs are known. */
+    sodet_status (*choose)(cpu_plan *p, cpu_node *n, sodet_err *err);
+    sodet_status (*emit)(cpu_plan *p, cpu_node *n, sodet_err *err);
+};
+
+/* ---- for planners (choose) ---- */
+/* The memory descriptor of a shape in a form; owned by the plan; NULL when memory ran out. Plain tensors of any rank up to 5. */
+dn_cmd cpu_md(cpu_plan *p, const sodet_shape *shape, uint32_t form);
+dn_cmd cpu_md_any(cpu_plan *p, const sodet_shape *shape); /* the layout is oneDNN's choice; grouped weights: rank 5 */
+dn_cmd cpu_own_md(cpu_plan *p, dn_md md);                 /* hands md to the plan */
+void cpu_own_pd(cpu_plan *p, dnnl_primitive_desc_t pd);
+bool cpu_can_block(const sodet_shape *s); /* rank 4, F32, no dimension is 0 */
+uint32_t cpu_home(const cpu_plan *p, sodet_value v);
+/* The node of part 0 of the same operator whose input 0 is `x` and output 0 is `y` (either may be absent), or NULL. */
+cpu_node *cpu_forward_of(cpu_plan *p, const sodet_op *op, sodet_value x, sodet_value y);
+bool cpu_is_reference(const_dnnl_primitive_desc_t pd); /* oneDNN's unoptimised implementation */
+
+/* ---- for planners (emit); 0 and a set err on failure ---- */
+cpu_place cpu_read(cpu_plan *p, cpu_node *n, uint32_t input, sodet_err *err); /* in form_in[input] */
+/* Where output `o` is to be written in form_out[o]. Over the buffer of input `over` if that one dies here (UINT32_MAX: not).
+ * If the node accumulates into o, this is a temporary; cpu_written then adds it. */
+cpu_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_err *err);
+sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, sodet_err *err);
+/* Output `o`, plain, out of what oneDNN left in `from` in its layout `md`: reordered, or reordered and added to the base. `as`: see below. */
+sodet_status cpu_deliver(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place from, dn_cmd md, dn_cmd as, sodet_err *err);
+bool cpu_dies(const cpu_plan *p, const cpu_node *n, uint32_t input); /* its buffer may be overwritten by this node */
+/* Input `i` in oneDNN's layout `md`; made once for all nodes, in the prologue if the value allows it. `as`: how the plain data are seen
+ * (grouped weights), or NULL. */
+cpu_place cpu_reordered(cpu_plan *p, cpu_node *n, uint32_t i, dn_cmd as, dn_cmd md, sodet_err *err);
+cpu_place cpu_temporary(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err);                        /* for this node */
+cpu_place cpu_kept(cpu_plan *p, uint64_t bytes, uint32_t first_node, uint32_t last_node, sodet_err *err); /* between nodes */
+/* Placing an output where another output already lies (fused nodes). */
+void cpu_same_place(cpu_plan *p, sodet_value v, uint32_t form, cpu_place place);
+
+typedef struct cpu_arg {
+    int arg; /* DNNL_ARG_* */
+    cpu_place place;
+    dn_cmd md;
+} cpu_arg;
+/* Adds the primitive with its scratchpad. Arguments whose place is 0 are left out. */
+sodet_status cpu_emit(cpu_plan *p, cpu_node *n, const_dnnl_primitive_desc_t pd, const cpu_arg *arg, uint32_t n_args, sodet_err *err);
+sodet_status cpu_emit_reorder(cpu_plan *p, cpu_node *n, cpu_place from, dn_cmd from_md, cpu_place to, dn_cmd to_md, bool add, bool prologue,
+                              sodet_err *err);
+sodet_status cpu_emit_zero(cpu_plan *p, cpu_node *n, cpu_place to, uint64_t bytes, sodet_err *err);
+sodet_status cpu_emit_copy(cpu_plan *p, cpu_node *n, cpu_place to, cpu_place from, uint64_t bytes, sodet_err *err);
+cpu_place cpu_value_in(cpu_plan *p, cpu_node *n, sodet_value v, const sodet_shape *shape, uint32_t form, sodet_err *err);
+cpu_place cpu_place_of_arena(cpu_plan *p, const sodet_value_info *info);
+cpu_step *cpu_add_step(cpu_plan *p, uint32_t kind, uint32_t node, bool prologue, sodet_err *err);
+/* An own kernel on places (in then out); tensors that are blocked say so. attr: as the kernel expects it; must live as long as the plan. */
+sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
+                             uint32_t n_in, uint32_t n_out, const void *attr, sodet_err *err);
+sodet_status cpu_out_of_memory(sodet_err *err);
+
+/* ---- parts of the backend ---- */
+const cpu_planner *cpu_planner_of(const sodet_op *op);
+const sodet_cpu_kernel *cpu_kernel_of(const sodet_op *op, uint32_t part);
+sodet_status cpu_prepare(void *device, const sodet_graph *g, sodet_plan *out, sodet_err *err);
+void cpu_discard(void *device, sodet_plan *plan);
+void cpu_release_plan(cpu_plan *p);
+sodet_status cpu_bind(void *device, sodet_plan *plan, const sodet_binding *b, void **program, sodet_err *err);
+void cpu_unbind(void *program);
+void *cpu_address(void *program, sodet_value v);
+sodet_status cpu_run(void *program, const sodet_run *r, sodet_err *err);
+extern const cpu_planner cpu_plan_collective; /* all_reduce, all_gather */
+sodet_status cpu_self_test(cpu_device *d, sodet_err *err);
+
+/* parallel.c: the only file that speaks to the OpenMP runtime. Every entry point of the backend says how many threads the calling
+ * thread's teams have (and oneDNN's with them). */
+void cpu_use_threads(uint32_t threads);
+/* Splits [0, n) into ranges of at least `grain`. */
+void cpu_parallel(uint32_t threads, int64_t n, int64_t grain, void (*body)(void *context, int64_t begin, int64_t end), void *context);
+void cpu_run_kernel(const sodet_cpu_kernel *k, const sodet_kernel_args *a, const int64_t *units);
+/* Elementary passes on all threads. */
+void cpu_zero(uint32_t threads, void *to, uint64_t bytes);
+void cpu_copy_bytes(uint32_t threads, void *to, const void *from, uint64_t bytes);
+void cpu_add_floats(uint32_t threads, float *to, const float *from, uint64_t n);
+void cpu_zero_padding(uint32_t threads, float *map, const sodet_shape *shape, uint32_t block);
+#endif

@@ -1,0 +1,157 @@
+/* bind() and run(): addresses go into the steps once; a run walks over them and makes nothing. */
+#include "plugins/backend/cpu/cpu.h"
+
+struct cpu_program {
+    cpu_plan *plan;
+    cpu_device *device;
+    void **address;     /* of inputs and outputs, by value */
+    bool weights_ready; /* the prologue has run */
+};
+
+static void resolve(cpu_plan *p, const sodet_binding *b)
+{
+    for (uint64_t i = 1; i < p->n_places; i++) {
+        cpu_place_info *at = &p->place[i];
+        char *base = NULL;
+        switch (at->in) {
+        case CPU_IN_BUFFER:
+            base = (char *)(p->buffer[at->index].lifetime == SODET_LIFE_RUN ? b->work : b->own) + p->out[at->index].offset;
+            break;
+        case CPU_IN_PARAM:
+            base = b->param;
+            break;
+        case CPU_IN_FROZEN:
+            base = b->frozen;
+            break;
+        case CPU_IN_GRAD:
+            base = b->grad;
+            break;
+        case CPU_IN_STATE:
+            base = b->state[at->index];
+            break;
+        default:
+            continue;
+        }
+        at->address = base + at->offset;
+    }
+}
+
+static sodet_status set_addresses(cpu_plan *p, cpu_steps *list, sodet_err *err)
+{
+    for (uint64_t i = 0; i < list->n; i++) {
+        cpu_step *s = &list->step[i];
+        for (uint32_t k = 0; k < s->n_args; k++)
+            if (dnnl_memory_set_data_handle(s->arg[k].memory, p->place[s->arg_place[k]].address) != dnnl_success)
+                return SODET_FAIL(err, SODET_E_INTERNAL, "%s: oneDNN refused an address", p->node[s->node].node->layer);
+        if (s->kind == CPU_KERNEL) {
+            for (uint32_t k = 0; k < s->call.n_in + s->call.n_out; k++)
+                s->tensor[k].data = s->tensor_place[k] ? p->place[s->tensor_place[k]].address : NULL;
+            s->call.scratch = s->scratch ? p->place[s->scratch].address : NULL;
+        }
+    }
+    return SODET_OK;
+}
+
+sodet_status cpu_bind(void *device, sodet_plan *plan, const sodet_binding *b, void **program, sodet_err *err)
+{
+    *program = NULL;
+    cpu_plan *p = plan->handle;
+    cpu_use_threads(((cpu_device *)device)->threads);
+    if (p->references > 1)
+        return SODET_FAIL(err, SODET_E_INTERNAL, "a plan is bound once; prepare another one");
+    cpu_program *g = sd_alloc(1, sizeof *g);
+    if (!g)
+        return cpu_out_of_memory(err);
+    g->plan = p;
+    g->device = device;
+    p->references++;
+    g->address = sd_alloc(p->n_values + 1, sizeof *g->address);
+    sodet_status s = g->address ? SODET_OK : cpu_out_of_memory(err);
+    if (s == SODET_OK) {
+        resolve(p, b);
+        for (uint32_t v = 1; v <= p->n_values; v++)
+            g->address[v] = p->place[p->value[v].place[CPU_FORM_PLAIN]].address;
+        s = set_addresses(p, &p->steps[0], err);
+    }
+    if (s == SODET_OK)
+        s = set_addresses(p, &p->steps[1], err);
+    if (s != SODET_OK) {
+        cpu_unbind(g);
+        return s;
+    }
+    *program = g;
+    return SODET_OK;
+}
+
+void cpu_unbind(void *program)
+{
+    cpu_program *g = program;
+    if (!g)
+        return;
+    cpu_release_plan(g->plan);
+    sd_free(g->address);
+    sd_free(g);
+}
+
+void *cpu_address(void *program, sodet_value v)
+{
+    cpu_program *g = program;
+    return v.id && v.id <= g->plan->n_values ? g->address[v.id] : NULL;
+}
+
+static sodet_status run_steps(cpu_program *g, const cpu_steps *list, const sodet_run *r, sodet_err *err)
+{
+    cpu_device *d = g->device;
+    cpu_plan *p = g->plan;
+    double before = r->node_seconds ? sd_now() : 0;
+    for (uint64_t i = 0; i < list->n; i++) {
+        cpu_step *s = &list->step[i];
+        switch (s->kind) {
+        case CPU_PRIMITIVE: {
+            dnnl_status_t status = dnnl_primitive_execute(s->primitive, d->stream, (int)s->n_args, s->arg);
+            if (status != dnnl_success)
+                return SODET_FAIL(err, SODET_E_DEVICE, "%s: oneDNN failed with status %d", p->node[s->node].node->layer, (int)status);
+            break;
+        }
+        case CPU_KERNEL:
+            s->call.seed = r->seed;
+            s->call.step = r->step;
+            cpu_run_kernel(s->kernel, &s->call, s->units);
+            break;
+        case CPU_FILL_ZERO:
+            cpu_zero(d->threads, p->place[s->to].address, s->bytes);
+            break;
+        case CPU_ADD:
+            cpu_add_floats(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes / sizeof(float));
+            break;
+        case CPU_COPY:
+            cpu_copy_bytes(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes);
+            break;
+        case CPU_PAD:
+            cpu_zero_padding(d->threads, p->place[s->to].address, &s->shape, d->block);
+            break;
+        default: {
+            sodet_status status = s->run(s, d, p, r, err);
+            if (status != SODET_OK)
+                return status;
+        }
+        }
+        if (r->node_seconds) {
+            double now = sd_now();
+            r->node_seconds[s->node] += now - before;
+            before = now;
+        }
+    }
+    return SODET_OK;
+}
+
+sodet_status cpu_run(void *program, const sodet_run *r, sodet_err *err)
+{
+    cpu_program *g = program;
+    cpu_use_threads(g->device->threads);
+    sodet_status s = SODET_OK;
+    if ((r->flags & SODET_RUN_WEIGHTS_CHANGED) || !g->weights_ready)
+        s = run_steps(g, &g->plan->steps[1], r, err);
+    g->weights_ready = s == SODET_OK;
+    return s == SODET_OK ? run_steps(g, &g->plan->steps[0], r, err) : s;
+}
