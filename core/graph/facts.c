@@ -87,6 +87,11 @@ sodet_cost sd_node_cost(const sodet_node *n)
     return cost;
 }
 
+const char *sd_graph_path(const sodet_graph *g)
+{
+    return g->path;
+}
+
 const char *sd_shape_text(const sodet_shape *s, char out[64])
 {
     static const char *const names[] = {"absent", "f32", "i32", "bf16", "f16"};

@@ -91,6 +91,7 @@ sodet_value sd_graph_find_output(const sodet_graph *g, const char *name);
 uint32_t sd_graph_output_count(const sodet_graph *g);
 const char *sd_graph_output_name(const sodet_graph *g, uint32_t i, sodet_value *v);
 sodet_cost sd_node_cost(const sodet_node *n);
+const char *sd_graph_path(const sodet_graph *g); /* of the scopes entered, "" outside all; valid until one is entered or left */
 const char *sd_shape_text(const sodet_shape *s, char out[64]); /* "1x3x300x300 f32" */
 
 #endif
