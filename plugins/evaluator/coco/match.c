@@ -162,7 +162,7 @@ static int match_image(coco_run *r, workspace *w, uint64_t first, size_t n, uint
             w->taken[o] = 0;
         }
         for (size_t k = 0; k < kept; k++)
-            mark_one(r, w, first + w->order[k], a, w->candidates + start[k], start[k + 1] - start[k]);
+            mark_one(r, w, first + w->order[k], a, w->candidates ? w->candidates + start[k] : NULL, start[k + 1] - start[k]);
     }
     return 1;
 }
