@@ -63,11 +63,13 @@ static sodet_value vector(sodet_graph *g, const char *name, const sodet_shape *s
 /* in: x, scale, shift, running_mean, running_var. */
 static sodet_value synchronised(sodet_graph *g, const sodet_batch_norm_attr *attr, const sodet_value in[5], uint32_t world)
 {
-    sodet_value own, out[6];
+    sodet_value own, merged[5], y;
     sodet_add_node(g, &sodet_op_batch_norm_sync, 0, attr, &in[0], 1, &own, 1);
     sodet_value all = sodet_all_gather(g, own, world);
-    sodet_add_node(g, &sodet_op_batch_norm_sync, 1, attr, (const sodet_value[]){in[0], in[1], in[2], all, in[3], in[4]}, 6, out, 6);
-    return out[0];
+    sodet_add_node(g, &sodet_op_batch_norm_sync, 1, attr, (const sodet_value[]){all, in[3], in[4]}, 3, merged, 5);
+    sodet_add_node(g, &sodet_op_batch_norm_sync, 2, attr, (const sodet_value[]){in[0], in[1], in[2], merged[0], merged[1], merged[2]}, 6,
+                   &y, 1);
+    return y;
 }
 
 sodet_value sodet_batch_norm(sodet_graph *g, const char *name, sodet_value x, const sodet_norm_desc *desc)

@@ -34,39 +34,44 @@ static void statistics(const sodet_kernel_args *k)
     }
 }
 
-static void apply(const sodet_kernel_args *k)
+static void merge(const sodet_kernel_args *k)
 {
     const sodet_batch_norm_attr *a = k->attr;
-    const SODET_REAL *x = ref_in(k, 0), *scale = ref_in(k, 1), *shift = ref_in(k, 2), *all = ref_in(k, 3), *old_mean = ref_in(k, 4),
-                     *old_var = ref_in(k, 5);
-    SODET_REAL *y = ref_out(k, 0), *mean_out = ref_out(k, 1), *r_out = ref_out(k, 2), *count_out = ref_out(k, 3), *new_mean = ref_out(k, 4),
-               *new_var = ref_out(k, 5);
-    const sizes s = sizes_of(&k->in[0]);
-    const int64_t ranks = k->in[3].shape.dim[0];
-    for (int64_t c = 0; c < s.channels; c++) {
+    const SODET_REAL *all = ref_in(k, 0), *old_mean = ref_in(k, 1), *old_var = ref_in(k, 2);
+    SODET_REAL *mean_out = ref_out(k, 0), *r_out = ref_out(k, 1), *count_out = ref_out(k, 2), *new_mean = ref_out(k, 3),
+               *new_var = ref_out(k, 4);
+    const int64_t ranks = k->in[0].shape.dim[0], channels = k->in[0].shape.dim[2];
+    for (int64_t c = 0; c < channels; c++) {
         double count = 0, mean = 0, squares = 0, keep = 1 - (double)a->momentum;
         for (int64_t i = 0; i < ranks; i++) {
-            count += (double)all[3 * i * s.channels + c];
-            mean += (double)all[3 * i * s.channels + c] * (double)all[(3 * i + 1) * s.channels + c];
+            count += (double)all[3 * i * channels + c];
+            mean += (double)all[3 * i * channels + c] * (double)all[(3 * i + 1) * channels + c];
         }
         mean = count > 0 ? mean / count : 0;
         for (int64_t i = 0; i < ranks; i++) {
-            double d = (double)all[(3 * i + 1) * s.channels + c] - mean;
-            squares += (double)all[(3 * i + 2) * s.channels + c] + (double)all[3 * i * s.channels + c] * d * d;
+            double d = (double)all[(3 * i + 1) * channels + c] - mean;
+            squares += (double)all[(3 * i + 2) * channels + c] + (double)all[3 * i * channels + c] * d * d;
         }
-        double r = count > 0 ? 1 / sqrt(squares / count + (double)a->epsilon) : 0;
-        for (int64_t n = 0; n < s.batch; n++)
-            for (int64_t i = 0; i < s.area; i++) {
-                int64_t at = (n * s.channels + c) * s.area + i;
-                y[at] = (SODET_REAL)((double)scale[c] * ((double)x[at] - mean) * r + (double)shift[c]);
-            }
-        mean_out[c] = (SODET_REAL)mean;
-        r_out[c] = (SODET_REAL)r;
-        count_out[0] = (SODET_REAL)count;
         double var = count > 1 ? squares / (count - 1) : squares;
+        mean_out[c] = (SODET_REAL)mean;
+        r_out[c] = (SODET_REAL)(count > 0 ? 1 / sqrt(squares / count + (double)a->epsilon) : 0);
+        count_out[0] = (SODET_REAL)count;
         new_mean[c] = count > 0 ? (SODET_REAL)(keep * (double)old_mean[c] + (double)a->momentum * mean) : old_mean[c];
         new_var[c] = count > 0 ? (SODET_REAL)(keep * (double)old_var[c] + (double)a->momentum * var) : old_var[c];
     }
+}
+
+static void apply(const sodet_kernel_args *k)
+{
+    const SODET_REAL *x = ref_in(k, 0), *scale = ref_in(k, 1), *shift = ref_in(k, 2), *mean = ref_in(k, 3), *r = ref_in(k, 4);
+    SODET_REAL *y = ref_out(k, 0);
+    const sizes s = sizes_of(&k->in[0]);
+    for (int64_t n = 0; n < s.batch; n++)
+        for (int64_t c = 0; c < s.channels; c++)
+            for (int64_t i = 0; i < s.area; i++) {
+                int64_t at = (n * s.channels + c) * s.area + i;
+                y[at] = (SODET_REAL)((double)scale[c] * ((double)x[at] - (double)mean[c]) * (double)r[c] + (double)shift[c]);
+            }
 }
 
 static void backward_sums(const sodet_kernel_args *k)
@@ -106,4 +111,4 @@ static void backward_data(const sodet_kernel_args *k)
     }
 }
 
-const sodet_ref_kernel SODET_REF(batch_norm_sync)[] = {statistics, apply, backward_sums, backward_data};
+const sodet_ref_kernel SODET_REF(batch_norm_sync)[] = {statistics, merge, apply, backward_sums, backward_data};
