@@ -35,7 +35,7 @@ static inline sodet_status broadcast_shape(const sodet_node *n, sodet_shape *out
 static inline sodet_value broadcast_sum(sodet_graph *g, sodet_value v, const sodet_shape *to)
 {
     sodet_shape from = sodet_shape_of(g, v);
-    sodet_reduce attr = {.kind = SODET_REDUCE_SUM};
+    sodet_reduce_attr attr = {.kind = SODET_REDUCE_SUM};
     for (uint32_t i = 0; i < from.rank; i++) {
         if (i + to->rank < from.rank)
             attr.drop |= 1u << i;

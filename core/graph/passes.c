@@ -65,7 +65,7 @@ static sodet_value convolve(sodet_graph *g, const sodet_node *conv, sodet_value 
 static bool fuse_residual(sodet_graph *g, uint64_t at)
 {
     const sodet_node *sum = g->nodes[at];
-    if (!sd_is(sum, SODET_OP_binary, 0) || ((const sodet_binary *)sum->attr)->kind != SODET_BINARY_ADD)
+    if (!sd_is(sum, SODET_OP_binary, 0) || ((const sodet_binary_attr *)sum->attr)->kind != SODET_BINARY_ADD)
         return false;
     if (memcmp(&sum->in_shape[0], &sum->in_shape[1], sizeof *sum->in_shape) != 0 || sum->in[0].id == sum->in[1].id)
         return false;

@@ -7,8 +7,8 @@
  * Inputs: 0 p [P], 1 grad [P], 2 m [P], 3 v [P], 4 start [S] I32, 5 factor [S, 2], 6 hyper [7] F32, 7 scale, 8 ok; the table, scale and
  * ok as in sgd_update. hyper: lr, beta1, beta2, epsilon, decay, c1, c2 (the host counts the steps).
  * Outputs, in place: 0 new p, 1 new m, 2 new v. Tolerance against the reference: 4 units in the last place of p. */
-#ifndef SODET_OPS_ADAM_UPDATE_H
-#define SODET_OPS_ADAM_UPDATE_H
+#ifndef SODET_KERNELS_ADAM_UPDATE_H
+#define SODET_KERNELS_ADAM_UPDATE_H
 
 #include "sodet/ops/sgd_update.h"
 

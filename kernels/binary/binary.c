@@ -5,7 +5,7 @@ static const char *const kind_names[] = {"", "add", "sub", "mul", "div", "min", 
 
 static sodet_status infer(const sodet_node *n, sodet_shape *out, sodet_err *err)
 {
-    const sodet_binary *attr = n->attr;
+    const sodet_binary_attr *attr = n->attr;
     sodet_status status = op_check_arity(n, 2, 2, 1, 1, err);
     if (status != SODET_OK)
         return status;
@@ -33,7 +33,7 @@ static sodet_value chosen(sodet_graph *g, sodet_value a, sodet_value b, int grea
 
 static sodet_status gradient(sodet_graph *g, const sodet_node *n, const sodet_value *dout, uint64_t want, sodet_value *din, sodet_err *err)
 {
-    uint32_t kind = ((const sodet_binary *)n->attr)->kind;
+    uint32_t kind = ((const sodet_binary_attr *)n->attr)->kind;
     sodet_value a = n->in[0], b = n->in[1], y = n->out[0], dy = dout[0], da = SODET_NONE, db = SODET_NONE;
     if (n->in_shape[0].dtype != SODET_F32 || !dy.id)
         return SODET_OK;
@@ -86,14 +86,14 @@ const sodet_op sodet_op_binary = {.struct_size = sizeof(sodet_op),
                                   .name = "binary",
                                   .n_parts = 1,
                                   .flags = SODET_OP_ELEMENTWISE,
-                                  .attr_size = sizeof(sodet_binary),
+                                  .attr_size = sizeof(sodet_binary_attr),
                                   .infer = infer,
                                   .gradient = gradient};
 
 static sodet_value build(sodet_graph *g, uint32_t kind, sodet_value a, sodet_value b)
 {
     sodet_value in[2] = {a, b};
-    return sodet_apply(g, &sodet_op_binary, &(sodet_binary){.kind = kind}, in, 2);
+    return sodet_apply(g, &sodet_op_binary, &(sodet_binary_attr){.kind = kind}, in, 2);
 }
 
 sodet_value sodet_add(sodet_graph *g, sodet_value a, sodet_value b)

@@ -6,8 +6,8 @@
  *   add, sub, mul, div: as in school. min, max: the chosen operand's; equal operands get half each (as PyTorch has it).
  *   pow: da = dy b a^(b-1) (0 where b = 0), db = dy y ln a (0 where a = 0).
  * Source: none. Tolerance against the reference: exact for I32 and all but pow; pow 4 units in the last place. */
-#ifndef SODET_OPS_BINARY_H
-#define SODET_OPS_BINARY_H
+#ifndef SODET_KERNELS_BINARY_H
+#define SODET_KERNELS_BINARY_H
 
 #include "sodet/graph.h"
 
@@ -25,9 +25,9 @@ enum {
     SODET_BINARY_POW,
     SODET_BINARY_MOD
 };
-typedef struct sodet_binary {
+typedef struct sodet_binary_attr {
     uint32_t kind;
-} sodet_binary;
+} sodet_binary_attr;
 
 SODET_EXPORT sodet_value sodet_add(sodet_graph *g, sodet_value a, sodet_value b);
 SODET_EXPORT sodet_value sodet_sub(sodet_graph *g, sodet_value a, sodet_value b);

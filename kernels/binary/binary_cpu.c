@@ -91,7 +91,7 @@ static void int_row(uint32_t kind, int32_t *y, const int32_t *a, int64_t sa, con
 
 static void row(const sodet_kernel_args *args, int64_t iy, int64_t ia, int64_t sa, int64_t ib, int64_t sb, int64_t n)
 {
-    uint32_t kind = ((const sodet_binary *)args->attr)->kind;
+    uint32_t kind = ((const sodet_binary_attr *)args->attr)->kind;
     void *y = args->out[0].data;
     const void *a = args->in[0].data, *b = args->in[1].data;
     if (args->out[0].shape.dtype == SODET_I32)
@@ -116,7 +116,7 @@ static void run(const sodet_kernel_args *args, uint32_t phase, int64_t begin, in
         int64_t first, last, sa = w.stride[0][0], sb = w.stride[1][0];
         vector_range(&args->out[0], begin, end, &first, &last);
         row(args, first, first * sa, sa, first * sb, sb, last - first);
-        uint32_t kind = ((const sodet_binary *)args->attr)->kind;
+        uint32_t kind = ((const sodet_binary_attr *)args->attr)->kind;
         if (kind == SODET_BINARY_DIV || kind == SODET_BINARY_POW)
             vector_clear_padding(&args->out[0], first, last);
         return;

@@ -51,7 +51,7 @@ static int32_t int_value(uint32_t kind, int32_t a, int32_t b)
 
 static void forward(const sodet_kernel_args *args)
 {
-    uint32_t kind = ((const sodet_binary *)args->attr)->kind;
+    uint32_t kind = ((const sodet_binary_attr *)args->attr)->kind;
     const sodet_tensor *a = &args->in[0], *b = &args->in[1], *y = &args->out[0];
     int64_t n = sodet_elements(&y->shape);
     for (int64_t i = 0; i < n; i++) {

@@ -3,7 +3,7 @@
 
 static sodet_status infer(const sodet_node *n, sodet_shape *out, sodet_err *err)
 {
-    const sodet_compare *attr = n->attr;
+    const sodet_compare_attr *attr = n->attr;
     sodet_status status = op_check_arity(n, 2, 2, 1, 1, err);
     if (status != SODET_OK)
         return status;
@@ -24,13 +24,13 @@ const sodet_op sodet_op_compare = {.struct_size = sizeof(sodet_op),
                                    .name = "compare",
                                    .n_parts = 1,
                                    .flags = SODET_OP_ELEMENTWISE,
-                                   .attr_size = sizeof(sodet_compare),
+                                   .attr_size = sizeof(sodet_compare_attr),
                                    .infer = infer};
 
 static sodet_value build(sodet_graph *g, uint32_t kind, sodet_value a, sodet_value b)
 {
     sodet_value in[2] = {a, b};
-    return sodet_apply(g, &sodet_op_compare, &(sodet_compare){.kind = kind}, in, 2);
+    return sodet_apply(g, &sodet_op_compare, &(sodet_compare_attr){.kind = kind}, in, 2);
 }
 
 sodet_value sodet_ge(sodet_graph *g, sodet_value a, sodet_value b)

@@ -26,7 +26,7 @@ ROW(real_int, float, int32_t, double)
 
 static void row(const sodet_kernel_args *args, int64_t iy, int64_t ia, int64_t sa, int64_t ib, int64_t sb, int64_t n)
 {
-    uint32_t kind = ((const sodet_compare *)args->attr)->kind;
+    uint32_t kind = ((const sodet_compare_attr *)args->attr)->kind;
     int a_int = args->in[0].shape.dtype == SODET_I32, b_int = args->in[1].shape.dtype == SODET_I32;
     float *y = (float *)args->out[0].data + iy;
     const float *fa = (const float *)args->in[0].data + ia, *fb = (const float *)args->in[1].data + ib;

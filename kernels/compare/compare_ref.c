@@ -31,7 +31,7 @@ static void forward(const sodet_kernel_args *a)
     const sodet_shape *shape = &a->out[0].shape;
     int64_t n = sodet_elements(shape);
     for (int64_t i = 0; i < n; i++)
-        y[i] = (SODET_REAL)holds(((const sodet_compare *)a->attr)->kind, at(&a->in[0], shape, i), at(&a->in[1], shape, i));
+        y[i] = (SODET_REAL)holds(((const sodet_compare_attr *)a->attr)->kind, at(&a->in[0], shape, i), at(&a->in[1], shape, i));
 }
 
 const sodet_ref_kernel SODET_REF(compare)[] = {forward};

@@ -2,8 +2,8 @@
  *
  * Inputs: 0 average [P] F32, 1 p [P] F32, 2 decay F32, one element, 3 ok F32, one element (absent: 1; 0 or NaN: nothing changes).
  * Output: 0 new average (in place). Tolerance against the reference: 1 unit in the last place. */
-#ifndef SODET_OPS_EMA_UPDATE_H
-#define SODET_OPS_EMA_UPDATE_H
+#ifndef SODET_KERNELS_EMA_UPDATE_H
+#define SODET_KERNELS_EMA_UPDATE_H
 
 #include "sodet/graph.h"
 

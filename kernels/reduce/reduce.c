@@ -1,7 +1,7 @@
 /* Shapes, gradient and builders of reduce. */
 #include "kernels/describe.h"
 
-static void result_shape(const sodet_reduce *attr, const sodet_shape *x, sodet_shape *out)
+static void result_shape(const sodet_reduce_attr *attr, const sodet_shape *x, sodet_shape *out)
 {
     *out = (sodet_shape){.dtype = SODET_F32};
     for (uint32_t i = 0; i < x->rank; i++)
@@ -11,7 +11,7 @@ static void result_shape(const sodet_reduce *attr, const sodet_shape *x, sodet_s
 
 static sodet_status infer(const sodet_node *n, sodet_shape *out, sodet_err *err)
 {
-    const sodet_reduce *attr = n->attr;
+    const sodet_reduce_attr *attr = n->attr;
     sodet_status status = op_check_arity(n, 1, n->part == 0 ? 1 : 3, 1, 1, err);
     if (status == SODET_OK)
         status = op_check_rank(n, 0, "operand", SODET_F32, UINT32_MAX, err);
@@ -48,7 +48,7 @@ static sodet_status gradient(sodet_graph *g, const sodet_node *n, const sodet_va
         return SODET_OK;
     if (n->part != 0)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED, "reduce: its gradient has no gradient");
-    sodet_reduce attr = *(const sodet_reduce *)n->attr;
+    sodet_reduce_attr attr = *(const sodet_reduce_attr *)n->attr;
     attr.x = n->in_shape[0];
     sodet_value in[3] = {dout[0], n->in[0], n->out[0]};
     sodet_add_node(g, n->op, 1, &attr, in, attr.kind == SODET_REDUCE_MAX ? 3 : 1, din, 1);
@@ -65,7 +65,7 @@ const sodet_op sodet_op_reduce = {.struct_size = sizeof(sodet_op),
                                   .id = SODET_OP_reduce,
                                   .name = "reduce",
                                   .n_parts = 2,
-                                  .attr_size = sizeof(sodet_reduce),
+                                  .attr_size = sizeof(sodet_reduce_attr),
                                   .infer = infer,
                                   .gradient = gradient,
                                   .cost = cost};
@@ -74,7 +74,7 @@ static sodet_value build(sodet_graph *g, uint32_t kind, sodet_value x, uint32_t 
 {
     if (axes == 0)
         axes = (1u << sodet_rank(g, x)) - 1;
-    return sodet_apply(g, &sodet_op_reduce, &(sodet_reduce){.kind = kind, .axes = axes, .drop = axes}, &x, 1);
+    return sodet_apply(g, &sodet_op_reduce, &(sodet_reduce_attr){.kind = kind, .axes = axes, .drop = axes}, &x, 1);
 }
 
 sodet_value sodet_sum(sodet_graph *g, sodet_value x, uint32_t axes)

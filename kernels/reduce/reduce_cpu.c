@@ -108,7 +108,7 @@ static void max_row(float *acc, const float *x, int64_t n)
 static int64_t forward_units(const sodet_kernel_args *a, uint32_t phase)
 {
     (void)phase;
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     nest t = nest_of(&a->in[0].shape, attr->axes);
     return t.kept * strips(&t);
 }
@@ -116,7 +116,7 @@ static int64_t forward_units(const sodet_kernel_args *a, uint32_t phase)
 static void forward(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
 {
     (void)phase, (void)thread;
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     const float *x = a->in[0].data;
     float *y = a->out[0].data;
     nest t = nest_of(&a->in[0].shape, attr->axes);
@@ -165,7 +165,7 @@ static void fill_row(float *y, const float *x, int64_t stride, float scale, int6
 /* dy as if its reduced dimensions were there with size 1 */
 static sodet_tensor kept_view(const sodet_kernel_args *a)
 {
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     sodet_tensor t = a->in[0];
     t.shape = attr->x;
     for (uint32_t i = 0; i < attr->x.rank; i++)
@@ -177,7 +177,7 @@ static sodet_tensor kept_view(const sodet_kernel_args *a)
 static int64_t backward_units(const sodet_kernel_args *a, uint32_t phase)
 {
     (void)phase;
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     if (attr->kind == SODET_REDUCE_MAX)
         return sodet_elements(&a->in[0].shape);
     sodet_tensor dy = kept_view(a);
@@ -187,7 +187,7 @@ static int64_t backward_units(const sodet_kernel_args *a, uint32_t phase)
 
 static void max_backward(const sodet_kernel_args *a, int64_t begin, int64_t end)
 {
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     const float *dy = a->in[0].data, *x = a->in[1].data, *y = a->in[2].data;
     float *dx = a->out[0].data;
     nest t = nest_of(&attr->x, attr->axes);
@@ -206,7 +206,7 @@ static void max_backward(const sodet_kernel_args *a, int64_t begin, int64_t end)
 static void backward(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
 {
     (void)phase, (void)thread;
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     if (attr->kind == SODET_REDUCE_MAX) {
         max_backward(a, begin, end);
         return;

@@ -1,6 +1,6 @@
 #include "kernels/reference.h"
 
-static int64_t count_of(const sodet_reduce *attr, const sodet_shape *x)
+static int64_t count_of(const sodet_reduce_attr *attr, const sodet_shape *x)
 {
     int64_t n = 1;
     for (uint32_t k = 0; k < x->rank; k++)
@@ -9,7 +9,7 @@ static int64_t count_of(const sodet_reduce *attr, const sodet_shape *x)
 }
 
 /* Steps through the elements of x that belong to one result, in row-major order: element `c` of them. base: where the result's first lies. */
-static int64_t member(const sodet_reduce *attr, const sodet_shape *x, int64_t base, int64_t c)
+static int64_t member(const sodet_reduce_attr *attr, const sodet_shape *x, int64_t base, int64_t c)
 {
     int64_t at = base, step = 1;
     for (uint32_t k = x->rank; k-- > 0; step *= x->dim[k])
@@ -21,7 +21,7 @@ static int64_t member(const sodet_reduce *attr, const sodet_shape *x, int64_t ba
 }
 
 /* Where the first element of result `r` lies. */
-static int64_t base_of(const sodet_reduce *attr, const sodet_shape *x, int64_t r)
+static int64_t base_of(const sodet_reduce_attr *attr, const sodet_shape *x, int64_t r)
 {
     int64_t at = 0, step = 1;
     for (uint32_t k = x->rank; k-- > 0; step *= x->dim[k])
@@ -34,7 +34,7 @@ static int64_t base_of(const sodet_reduce *attr, const sodet_shape *x, int64_t r
 
 static void forward(const sodet_kernel_args *a)
 {
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     const sodet_shape *shape = &a->in[0].shape;
     const SODET_REAL *x = ref_in(a, 0);
     SODET_REAL *y = ref_out(a, 0);
@@ -57,7 +57,7 @@ static void forward(const sodet_kernel_args *a)
 
 static void backward(const sodet_kernel_args *a)
 {
-    const sodet_reduce *attr = a->attr;
+    const sodet_reduce_attr *attr = a->attr;
     const SODET_REAL *dy = ref_in(a, 0), *x = ref_in(a, 1), *y = ref_in(a, 2);
     SODET_REAL *dx = ref_out(a, 0);
     int64_t count = count_of(attr, &attr->x), results = sodet_elements(&a->in[0].shape);

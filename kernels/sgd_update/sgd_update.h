@@ -13,8 +13,8 @@
  *   7 ok      F32, one element; absent: 1. Where it is 0 or NaN nothing changes.
  * Outputs: 0 new p (in place), 1 new v (in place; only if v is given).
  * Parameters whose l is 0 stay as they are, but their v moves. Tolerance against the reference: 2 units in the last place of p. */
-#ifndef SODET_OPS_SGD_UPDATE_H
-#define SODET_OPS_SGD_UPDATE_H
+#ifndef SODET_KERNELS_SGD_UPDATE_H
+#define SODET_KERNELS_SGD_UPDATE_H
 
 #include "sodet/graph.h"
 

@@ -5,8 +5,8 @@
  * Outputs: 0 sum [G] F32; 1 finite F32 scalar: 1 if every element of x (of all groups) is finite, else 0.
  * Sums are made in double, in pieces whose order does not depend on the number of threads.
  * Tolerance against the reference: 1 unit in the last place. No derivative. */
-#ifndef SODET_OPS_SQUARE_SUM_H
-#define SODET_OPS_SQUARE_SUM_H
+#ifndef SODET_KERNELS_SQUARE_SUM_H
+#define SODET_KERNELS_SQUARE_SUM_H
 
 #include "sodet/graph.h"
 

@@ -3,7 +3,7 @@
 
 static sodet_status infer(const sodet_node *n, sodet_shape *out, sodet_err *err)
 {
-    const sodet_unary *attr = n->attr;
+    const sodet_unary_attr *attr = n->attr;
     sodet_status status = op_check_arity(n, 1, 1, 1, 1, err);
     if (status == SODET_OK)
         status = op_check_rank(n, 0, "operand", SODET_F32, UINT32_MAX, err);
@@ -20,7 +20,7 @@ static sodet_status gradient(sodet_graph *g, const sodet_node *n, const sodet_va
     sodet_value x = n->in[0], y = n->out[0], dy = dout[0];
     if (!dy.id || !OP_WANTED(want, 0))
         return SODET_OK;
-    switch (((const sodet_unary *)n->attr)->kind) {
+    switch (((const sodet_unary_attr *)n->attr)->kind) {
     case SODET_UNARY_EXP:
         din[0] = sodet_mul(g, dy, y);
         break;
@@ -53,13 +53,13 @@ const sodet_op sodet_op_unary = {.struct_size = sizeof(sodet_op),
                                  .name = "unary",
                                  .n_parts = 1,
                                  .flags = SODET_OP_ELEMENTWISE,
-                                 .attr_size = sizeof(sodet_unary),
+                                 .attr_size = sizeof(sodet_unary_attr),
                                  .infer = infer,
                                  .gradient = gradient};
 
 static sodet_value build(sodet_graph *g, uint32_t kind, sodet_value x)
 {
-    return sodet_apply(g, &sodet_op_unary, &(sodet_unary){.kind = kind}, &x, 1);
+    return sodet_apply(g, &sodet_op_unary, &(sodet_unary_attr){.kind = kind}, &x, 1);
 }
 
 sodet_value sodet_exp(sodet_graph *g, sodet_value x)

@@ -3,8 +3,8 @@
  * exp, log (natural), sqrt, abs, neg, square, reciprocal, sign (-1, 0, 1; NaN for NaN), floor.
  * Gradients: dy y; dy / x; dy / (2 y); dy sign(x); -dy; 2 x dy; -dy y^2; sign and floor have none.
  * Tolerance against the reference: exp and log 4 units in the last place, all others exact. */
-#ifndef SODET_OPS_UNARY_H
-#define SODET_OPS_UNARY_H
+#ifndef SODET_KERNELS_UNARY_H
+#define SODET_KERNELS_UNARY_H
 
 #include "sodet/graph.h"
 
@@ -23,9 +23,9 @@ enum {
     SODET_UNARY_SIGN,
     SODET_UNARY_FLOOR
 };
-typedef struct sodet_unary {
+typedef struct sodet_unary_attr {
     uint32_t kind;
-} sodet_unary;
+} sodet_unary_attr;
 
 SODET_EXPORT sodet_value sodet_exp(sodet_graph *g, sodet_value x);
 SODET_EXPORT sodet_value sodet_log(sodet_graph *g, sodet_value x);

@@ -43,7 +43,7 @@ static int64_t units(const sodet_kernel_args *a, uint32_t phase)
 static void run(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
 {
     (void)phase, (void)thread;
-    uint32_t kind = ((const sodet_unary *)a->attr)->kind;
+    uint32_t kind = ((const sodet_unary_attr *)a->attr)->kind;
     int64_t first, last;
     vector_range(&a->out[0], begin, end, &first, &last);
     row(kind, (float *)a->out[0].data + first, (const float *)a->in[0].data + first, last - first);

@@ -31,7 +31,7 @@ static void forward(const sodet_kernel_args *a)
     SODET_REAL *y = ref_out(a, 0);
     int64_t n = sodet_elements(&a->out[0].shape);
     for (int64_t i = 0; i < n; i++)
-        y[i] = value(((const sodet_unary *)a->attr)->kind, x[i]);
+        y[i] = value(((const sodet_unary_attr *)a->attr)->kind, x[i]);
 }
 
 const sodet_ref_kernel SODET_REF(unary)[] = {forward};

@@ -3,8 +3,8 @@
  * condition: F32 or I32. a, b, y: of one type, F32 or I32.
  * Gradients: da = dy where condition != 0, else 0; db the other way round; summed over what was repeated. So an infinite or undefined
  * value that was not chosen stays out of value and gradient. Exact. */
-#ifndef SODET_OPS_WHERE_H
-#define SODET_OPS_WHERE_H
+#ifndef SODET_KERNELS_WHERE_H
+#define SODET_KERNELS_WHERE_H
 
 #include "sodet/graph.h"
 
