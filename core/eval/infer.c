@@ -87,14 +87,6 @@ void sd_infer_close(sd_infer *f)
     sd_free(f);
 }
 
-void sd_gathered_free(sd_gathered *g)
-{
-    sd_free(g->first);
-    sd_free(g->seen);
-    sd_free(g->detections);
-    memset(g, 0, sizeof *g);
-}
-
 /* On the device's thread. A device without a row of its own runs the batch's first. */
 static sodet_status run_share(sd_replica *r, void *context, sodet_err *err)
 {
@@ -193,105 +185,53 @@ sodet_status sd_infer_batch(sd_infer *f, const sd_batch *batch, uint64_t *first,
     return s;
 }
 
-/* Where the detections of one sample lie in the order of arrival. */
-typedef struct arrival {
-    uint64_t sample, first, n;
-} arrival;
+typedef struct arrived { /* a batch's detections */
+    sodet_detection *detections;
+    uint64_t capacity, *first, first_capacity;
+} arrived;
 
-typedef struct gathering {
-    sodet_detection *all, *batch;
-    uint64_t n, capacity, batch_capacity;
-    arrival *arrivals;
-    uint64_t n_arrivals, arrival_capacity;
-    uint64_t *first;
-    uint64_t first_capacity;
-} gathering;
-
-static sodet_status take(sd_infer *f, const sd_batch *b, gathering *g, sd_gathered *out, sodet_err *err)
+static sodet_status hand_on(sd_infer *f, const sd_batch *b, arrived *a, sd_infer_put *put, void *context, sd_infer_stats *stats,
+                            sodet_err *err)
 {
-    sodet_status s = sd_grow(&g->first, &g->first_capacity, (uint64_t)b->n + 1, sizeof *g->first, err);
+    sodet_status s = sd_grow(&a->first, &a->first_capacity, (uint64_t)b->n + 1, sizeof *a->first, err);
     if (s == SODET_OK)
-        s = sd_infer_batch(f, b, g->first, &g->batch, &g->batch_capacity, err);
-    if (s == SODET_OK)
-        s = sd_grow(&g->all, &g->capacity, g->n + g->first[b->n], sizeof *g->all, err);
-    if (s == SODET_OK)
-        s = sd_grow(&g->arrivals, &g->arrival_capacity, g->n_arrivals + b->n, sizeof *g->arrivals, err);
-    if (s != SODET_OK)
-        return s;
-    for (uint32_t i = 0; i < b->n; i++) {
-        uint64_t sample = b->items[i].sample, n = g->first[i + 1] - g->first[i];
-        if (sample >= out->n_samples)
-            return SODET_FAIL(err, SODET_E_INTERNAL, "the loader handed out sample %llu of %llu", (unsigned long long)sample,
-                              (unsigned long long)out->n_samples);
-        if (b->items[i].missing || out->seen[sample]) {
-            out->missing += b->items[i].missing;
-            continue;
-        }
-        out->seen[sample] = 1;
-        g->arrivals[g->n_arrivals++] = (arrival){sample, g->n, n};
-        if (n)
-            memcpy(g->all + g->n, g->batch + g->first[i], (size_t)n * sizeof *g->all);
-        g->n += n;
+        s = sd_infer_batch(f, b, a->first, &a->detections, &a->capacity, err);
+    for (uint32_t i = 0; s == SODET_OK && i < b->n; i++) {
+        stats->done++;
+        if (b->items[i].missing)
+            stats->missing++;
+        else
+            s = put(context, &b->items[i], a->detections + a->first[i], a->first[i + 1] - a->first[i], err);
     }
-    return SODET_OK;
+    return s;
 }
 
-static void put_in_order(const gathering *g, sd_gathered *out)
+sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *config, sd_infer_put *put, sd_infer_progress *progress, void *context,
+                          sd_infer_stats *stats, sodet_err *err)
 {
-    for (uint64_t i = 0; i < g->n_arrivals; i++)
-        out->first[g->arrivals[i].sample + 1] = g->arrivals[i].n;
-    for (uint64_t i = 0; i < out->n_samples; i++)
-        out->first[i + 1] += out->first[i];
-    for (uint64_t i = 0; i < g->n_arrivals; i++)
-        if (g->arrivals[i].n)
-            memcpy(out->detections + out->first[g->arrivals[i].sample], g->all + g->arrivals[i].first,
-                   (size_t)g->arrivals[i].n * sizeof *g->all);
-    out->n = g->n;
-}
-
-sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *config, sd_infer_progress *progress, void *context, sd_gathered *out,
-                          sodet_err *err)
-{
-    memset(out, 0, sizeof *out);
     double begin = sd_now();
-    gathering g = {0};
+    arrived a = {0};
     sd_loader *loader = NULL;
     sd_loader_config c = *config;
     c.shuffle = 0;
     c.last = SD_LAST_KEEP;
     c.assigner = (sd_assigner){NULL, NULL, NULL};
     c.epoch = c.step = 0;
-    out->n_samples = sd_dataset_size(config->dataset);
-    out->first = sd_alloc((size_t)out->n_samples + 1, sizeof *out->first);
-    out->seen = sd_alloc((size_t)out->n_samples, 1);
-    sodet_status s =
-        out->first && out->seen ? sd_loader_open(&c, &loader, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the detections");
+    *stats = (sd_infer_stats){.of = sd_dataset_size(config->dataset)};
+    sodet_status s = sd_loader_open(&c, &loader, err);
     const sd_batch *b = NULL;
-    uint64_t done = 0;
     while (s == SODET_OK && (s = sd_loader_next(loader, &b, err)) == SODET_OK && b) {
-        s = take(f, b, &g, out, err);
-        done += b->n;
+        s = hand_on(f, b, &a, put, context, stats, err);
         sd_loader_recycle(loader, b);
+        sd_loader_stats l;
+        sd_loader_stats_get(loader, &l);
+        stats->wait = l.wait;
+        stats->seconds = sd_now() - begin;
         if (progress && s == SODET_OK)
-            progress(context, done, out->n_samples);
-    }
-    if (s == SODET_OK) {
-        sd_loader_stats stats;
-        sd_loader_stats_get(loader, &stats);
-        out->wait = stats.wait;
-        out->detections = sd_alloc((size_t)g.n, sizeof *out->detections);
-        if (out->detections)
-            put_in_order(&g, out);
-        else
-            s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %llu detections", (unsigned long long)g.n);
+            progress(context, stats);
     }
     sd_loader_close(loader);
-    sd_free(g.all);
-    sd_free(g.batch);
-    sd_free(g.arrivals);
-    sd_free(g.first);
-    out->seconds = sd_now() - begin;
-    if (s != SODET_OK)
-        sd_gathered_free(out);
+    sd_free(a.detections);
+    sd_free(a.first);
     return s;
 }

@@ -1,5 +1,5 @@
 /* eval/infer.h: a detector over a data set: batches go to the devices, detections come back in pixels of the original pictures, clipped
- * to them, sorted by sample. */
+ * to them. */
 #ifndef SD_EVAL_INFER_H
 #define SD_EVAL_INFER_H
 
@@ -18,21 +18,16 @@ typedef struct sd_infer_config {
 sodet_status sd_infer_open(const sd_infer_config *config, sd_infer **out, sodet_err *err);
 void sd_infer_close(sd_infer *f); /* before the pool; accepts NULL */
 
-/* Detections of sample i are [first[i], first[i + 1]), scores falling. seen[i] is 0 for a sample that was not handed out (a picture that
- * could not be read, with broken = skip). */
-typedef struct sd_gathered {
-    uint64_t n_samples, n, missing;
-    uint64_t *first; /* [n_samples + 1] */
-    uint8_t *seen;   /* [n_samples] */
-    sodet_detection *detections;
-    double seconds, wait; /* of it: waiting for the loader */
-} sd_gathered;
-void sd_gathered_free(sd_gathered *g);
-
-typedef void sd_infer_progress(void *context, uint64_t done, uint64_t of);
-/* loader: a configuration without shuffling; its assigner is not used. */
-sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *loader, sd_infer_progress *progress, void *context, sd_gathered *out,
-                          sodet_err *err);
+/* One picture's detections, scores falling; valid for the call. Not called for one that could not be read (broken = skip). */
+typedef sodet_status sd_infer_put(void *context, const sd_batch_item *item, const sodet_detection *detections, uint64_t n, sodet_err *err);
+typedef struct sd_infer_stats {
+    uint64_t done, of, missing; /* pictures */
+    double seconds, wait;       /* of it: waiting for the loader */
+} sd_infer_stats;
+typedef void sd_infer_progress(void *context, const sd_infer_stats *so_far); /* after each batch */
+/* loader: a configuration whose shuffling and assigner are not used. progress may be NULL. */
+sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *loader, sd_infer_put *put, sd_infer_progress *progress, void *context,
+                          sd_infer_stats *stats, sodet_err *err);
 
 /* One batch: out receives, for each row, its detections, one row behind the other; first[rows + 1] is the caller's. *detections grows
  * (sd_grow) and is the caller's to free. */
