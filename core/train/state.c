@@ -27,9 +27,9 @@ typedef struct number {
         "state/" #field, true, offsetof(sd_train_state, field)                                                                             \
     }
 static const number numbers[] = {
-    WHOLE(step),         WHOLE(epoch),       WHOLE(batch),       WHOLE(samples),         WHOLE(epochs_evaluated),   WHOLE(evaluations),
+    WHOLE(step),         WHOLE(epoch),       WHOLE(batch),       WHOLE(samples),         WHOLE(boundary),           WHOLE(evaluations),
     WHOLE(stale),        REAL(best),         WHOLE(best_epoch),  REAL(loss_sum),         REAL(loss_count),          REAL(normaliser),
-    WHOLE(plateau.seen), REAL(plateau.best), WHOLE(plateau.bad), WHOLE(plateau.cooling), WHOLE(plateau.reductions), WHOLE(finished),
+    WHOLE(plateau.seen), REAL(plateau.best), WHOLE(plateau.bad), WHOLE(plateau.cooling), WHOLE(plateau.reductions),
 };
 enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
 
@@ -273,7 +273,7 @@ static sodet_status same_classes(const sd_run_facts *f, const sd_checkpoint *c, 
     return s;
 }
 
-sodet_status sd_state_load(const sd_run_facts *f, sd_checkpoint *c, sd_train_state *s, sodet_err *err)
+sodet_status sd_state_position(const sd_checkpoint *c, sd_train_state *s, sodet_err *err)
 {
     const char *path = sd_checkpoint_path(c), *kind = sd_checkpoint_meta(c, "kind");
     sd_train_state_init(s);
@@ -281,9 +281,18 @@ sodet_status sd_state_load(const sd_run_facts *f, sd_checkpoint *c, sd_train_sta
         return SODET_FAIL(
             err, SODET_E_INVALID,
             "%s holds weights alone, no optimizer or position, so it cannot be resumed; to start a new run from it, use run.init", path);
-    sodet_status status = same_classes(f, c, err);
+    sodet_status status = SODET_OK;
     for (uint32_t i = 0; status == SODET_OK && i < N_NUMBERS; i++)
         status = read_number(c, &numbers[i], s, err);
+    return status;
+}
+
+sodet_status sd_state_load(const sd_run_facts *f, sd_checkpoint *c, sd_train_state *s, sodet_err *err)
+{
+    const char *path = sd_checkpoint_path(c);
+    sodet_status status = sd_state_position(c, s, err);
+    if (status == SODET_OK)
+        status = same_classes(f, c, err);
     if (status != SODET_OK)
         return status;
     char mine[24];

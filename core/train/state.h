@@ -22,14 +22,13 @@ typedef struct sd_train_state {
     uint64_t step;               /* optimizer steps made */
     uint64_t epoch, batch;       /* of the next batch: its epoch, and its number in that epoch */
     uint64_t samples;            /* consumed in all */
-    uint64_t epochs_evaluated;   /* the epoch after which was evaluated last; 0: never */
+    uint64_t boundary;           /* the end of this many epochs has been looked at (evaluations are due at some) */
     uint64_t evaluations, stale; /* made; of these, since the best got better */
     double best;                 /* best metric so far; NaN: none yet */
     uint64_t best_epoch;
     double loss_sum, loss_count; /* of the steps since the last evaluation: what plateau on loss looks at */
     double normaliser;           /* running mean of positives; 0: not begun */
     sd_plateau plateau;
-    uint64_t finished; /* 1: the schedule's end was reached, or patience or target ended it */
 } sd_train_state;
 void sd_train_state_init(sd_train_state *s);
 
@@ -52,6 +51,8 @@ sodet_status sd_state_save(const sd_run_facts *f, const sd_train_state *s, const
 sodet_status sd_state_save_weights(const sd_run_facts *f, const sd_train_state *s, const char *path, sodet_err *err);
 uint64_t sd_state_bytes(const sd_run_facts *f); /* of a checkpoint, about */
 
+/* The numbers alone: where a loader has to begin. */
+sodet_status sd_state_position(const sd_checkpoint *c, sd_train_state *s, sodet_err *err);
 /* Fills arenas and numbers. Refuses a file of weights alone, other classes, shapes or optimizers, and a changed data set. */
 sodet_status sd_state_load(const sd_run_facts *f, sd_checkpoint *c, sd_train_state *s, sodet_err *err);
 /* Parameters and buffers that must all be there (inference). */

@@ -1,0 +1,103 @@
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cli/cli.h"
+#include "core/plugin/plugin.h"
+#include "core/train/train.h"
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    /* The second one of a person who does not want to wait ends the process as usual. */
+    if (stop_signal)
+        signal(number, SIG_DFL);
+    stop_signal = number;
+}
+
+static void on_started(void *context)
+{
+    ((sd_cli *)context)->started = true;
+}
+
+static void print_json(const sd_train_result *r)
+{
+    sd_text t = {0};
+    sd_text_printf(&t, "{\"folder\": ");
+    sd_json_write_string(&t, r->folder);
+    sd_text_printf(&t, ", \"ended_by\": ");
+    sd_json_write_string(&t, r->why);
+    sd_text_printf(&t, ", \"steps\": %llu, \"epochs\": %llu, \"images\": %llu, \"loss\": ", (unsigned long long)r->steps,
+                   (unsigned long long)r->epochs, (unsigned long long)r->images);
+    sd_json_write_double(&t, r->loss);
+    sd_text_printf(&t, ", \"metric\": ");
+    sd_json_write_string(&t, r->metric);
+    sd_text_printf(&t, ", \"value\": ");
+    sd_json_write_double(&t, r->last_metric);
+    sd_text_printf(&t, ", \"best\": ");
+    sd_json_write_double(&t, r->best);
+    sd_text_printf(&t, ", \"best_epoch\": %llu, \"seconds\": ", (unsigned long long)r->best_epoch);
+    sd_json_write_double(&t, r->seconds);
+    sd_text_printf(&t, ", \"data_wait\": ");
+    sd_json_write_double(&t, r->wait);
+    sd_text_printf(&t, ", \"planned_bytes\": %llu, \"checkpoint\": ", (unsigned long long)r->planned_bytes);
+    sd_json_write_string(&t, r->checkpoint);
+    sd_text_printf(&t, ", \"best_checkpoint\": ");
+    sd_json_write_string(&t, r->best_checkpoint);
+    sd_text_printf(&t, "}\n");
+    fputs(t.failed ? "" : t.text, stdout);
+    sd_text_free(&t);
+}
+
+static void print_text(const sd_train_result *r)
+{
+    printf("%s after %llu steps, %llu epochs, %.1f s\n", r->stopped ? "stopped" : "done", (unsigned long long)r->steps,
+           (unsigned long long)r->epochs, r->seconds);
+    if (r->metric[0] && !isnan(r->best))
+        printf("best %s %.4f after epoch %llu\n", r->metric, r->best, (unsigned long long)r->best_epoch);
+    if (r->checkpoint[0])
+        printf("checkpoint %s\n", r->checkpoint);
+    if (r->best_checkpoint[0])
+        printf("best       %s\n", r->best_checkpoint);
+}
+
+static sodet_status run(sd_cli *cli, sodet_err *err)
+{
+    sd_config *cfg;
+    sodet_status s = sd_cli_config(cli, &cfg, err);
+    if (s != SODET_OK)
+        return s;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    sd_train_options o = {.quiet = cli->quiet, .stop = &stop_signal, .started = on_started, .context = cli};
+    sd_train_result *result = sd_alloc(1, sizeof *result);
+    s = result ? sd_plugin_check_all(cfg, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+    if (s == SODET_OK)
+        s = sd_train(cfg, &o, result, err);
+    if (s == SODET_OK && cli->json)
+        print_json(result);
+    else if (s == SODET_OK && !cli->quiet)
+        print_text(result);
+    if (s == SODET_OK && result->stopped)
+        cli->exit_code = stop_signal == SIGUSR1 ? 75 : 128 + (int)stop_signal;
+    sd_free(result);
+    sd_config_close(cfg);
+    return s;
+}
+
+const sd_command sd_cmd_train;
+const sd_command sd_cmd_train = {
+    .name = "train",
+    .synopsis = "x.ini [section.key=value ...]",
+    .summary = "trains the detector that a configuration describes",
+    .help =
+        "Writes into [run] output (runs/<name>): config.ini, log.txt, metrics.jsonl, last.safetensors (everything, to be resumed) and\n"
+        "best.safetensors (weights). Ctrl-C and SIGTERM end it after the step with a checkpoint (exit code 130 or 143), SIGUSR1 likewise\n"
+        "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there.\n",
+    .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_JSON,
+    .run = run,
+};

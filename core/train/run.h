@@ -1,0 +1,51 @@
+/* train/run.h: the parts of a run, opened in order; what train.c steps through. */
+#ifndef SD_TRAIN_RUN_H
+#define SD_TRAIN_RUN_H
+
+#include "core/data/recipe.h"
+#include "core/eval/validate.h"
+#include "core/report/report.h"
+#include "core/train/folder.h"
+#include "core/train/state.h"
+#include "core/train/stepper.h"
+#include "core/train/train.h"
+
+typedef struct sd_run {
+    sd_config *cfg;
+    const sd_core_cfg *core;
+    sd_pool strings;
+    char *folder;
+    sd_checkpoint *resume; /* until the state has been read */
+    sd_split split;
+    sd_model *model;
+    sd_device_pool *pool;
+    sd_loader_config loader_config;
+    sd_loader *loader;
+    double wait_before; /* of loaders that were closed */
+    sd_stepper *stepper;
+    sd_validation *validation; /* NULL: no [data] val */
+    sd_infer *infer;
+    sd_run_facts facts;
+    sd_schedule schedule;
+    sd_train_state state;
+    sd_report *report;
+    const char *terms[SD_TERMS_MOST];
+    const sd_batch **batches; /* of a step */
+    double began, last_save;
+} sd_run;
+
+/* Everything that can be found wrong before the first batch is found here. */
+sodet_status sd_run_open(sd_run *r, sd_config *cfg, bool quiet, sodet_err *err);
+void sd_run_close(sd_run *r);
+
+/* The batches of the next step; NULL-terminated order of the epochs is the loader's. They are given back by sd_run_recycle. */
+sodet_status sd_run_next(sd_run *r, sodet_err *err);
+void sd_run_recycle(sd_run *r);
+double sd_run_wait(const sd_run *r);
+/* The position behind the batches of a step. */
+void sd_run_advance(sd_run *r);
+double sd_run_epoch(const sd_run *r);   /* epochs consumed, with fraction */
+double sd_run_rate(const sd_run *r);    /* learning rate of the next step */
+uint64_t sd_run_steps(const sd_run *r); /* of the whole run, about (epochs end between steps) */
+
+#endif

@@ -1,0 +1,249 @@
+#include "core/train/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/train/run.h"
+
+/* ---- checkpoints ---- */
+static sodet_status save_last(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    char path[4160];
+    snprintf(path, sizeof path, "%.4095s/last.safetensors", r->folder);
+    sodet_status s = sd_state_save(&r->facts, &r->state, path, err);
+    if (s == SODET_OK) {
+        memcpy(out->checkpoint, path, sizeof path);
+        r->last_save = sd_now();
+    }
+    return s;
+}
+
+/* step-<n>: another name of last.safetensors, which is only ever replaced whole. */
+static sodet_status save_periodic(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    char path[4160];
+    snprintf(path, sizeof path, "%.4095s/step-%09" PRIu64 ".safetensors", r->folder, r->state.step);
+    sodet_status s = save_last(r, out, err);
+    if (s != SODET_OK)
+        return s;
+    unlink(path);
+    if (link(out->checkpoint, path) != 0)
+        s = sd_state_save(&r->facts, &r->state, path, err);
+    sd_run_prune(r->folder, r->core->checkpoint.keep);
+    return s;
+}
+
+static bool periodic_due(const sd_run *r, bool boundary)
+{
+    const sd_checkpoint_cfg *c = &r->core->checkpoint;
+    if (!c->every || !r->state.step)
+        return false;
+    switch (c->unit) {
+    case SD_UNIT_EPOCHS:
+        return boundary && r->state.epoch % c->every == 0;
+    case SD_UNIT_ITERATIONS:
+        return r->state.step % c->every == 0;
+    default:
+        return sd_now() - r->last_save >= 60.0 * c->every;
+    }
+}
+
+/* ---- evaluation ---- */
+static bool evaluation_due(const sd_run *r)
+{
+    const sd_eval_cfg *c = &r->core->eval;
+    if (!r->validation)
+        return false;
+    for (uint64_t e = r->state.boundary + 1; e <= r->state.epoch; e++) {
+        for (uint32_t i = 0; i < c->at.n; i++)
+            if (c->at.v[i] == e)
+                return true;
+        if (!c->at.n && c->every && e % c->every == 0)
+            return true;
+    }
+    return false;
+}
+
+static void progressed(void *context, const sd_infer_stats *s)
+{
+    sd_report_evaluating(context, s->done, s->of);
+}
+
+/* counts: the result becomes part of the state (best, patience, plateau); else it only decides best.safetensors. */
+static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet_err *err)
+{
+    sd_infer_stats stats;
+    sodet_status s = sd_validation_run(r->validation, r->infer, NULL, progressed, r->report, &stats, err);
+    if (s != SODET_OK)
+        return s;
+    sd_train_state state = r->state;
+    double value = sd_validation_best(r->validation);
+    bool better = isfinite(value) && (isnan(state.best) || value > state.best);
+    state.evaluations++;
+    state.stale = better ? 0 : state.stale + 1;
+    if (better) {
+        state.best = value;
+        state.best_epoch = state.epoch;
+    }
+    if (r->schedule.kind == SD_SCHEDULE_PLATEAU)
+        sd_plateau_update(
+            &r->schedule, &state.plateau,
+            r->core->schedule.plateau_on == SD_PLATEAU_ON_LOSS ? state.loss_sum / (state.loss_count > 0 ? state.loss_count : 1) : value);
+    state.loss_sum = state.loss_count = 0;
+    out->last_metric = value;
+    out->best = state.best;
+    out->best_epoch = state.best_epoch;
+    if (counts)
+        r->state = state;
+    sd_text members = {0};
+    sd_validation_json(r->validation, &members);
+    if (!members.failed)
+        sd_report_evaluation(r->report, r->state.step, sd_run_epoch(r), members.text ? members.text : "",
+                             sd_validation_best_name(r->validation), value, state.best, stats.seconds);
+    sd_text_free(&members);
+    if (!better)
+        return SODET_OK;
+    char path[4160];
+    snprintf(path, sizeof path, "%.4095s/best.safetensors", r->folder);
+    s = sd_state_save_weights(&r->facts, &state, path, err);
+    if (s == SODET_OK)
+        memcpy(out->best_checkpoint, path, sizeof path);
+    return s;
+}
+
+/* ---- steps ---- */
+static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *out, sodet_err *err)
+{
+    sd_text terms = {0}, who = {0};
+    for (uint32_t i = 0; i < sd_stepper_terms(r->stepper); i++)
+        sd_text_printf(&terms, "%s%s %g", i ? ", " : "", r->terms[i], step->term[i]);
+    sd_stepper_blame(r->stepper, r->batches, r->core->optimizer.accumulate, r->split.dataset, &who);
+    sd_report_line(r->report, "step %" PRIu64 " was not made: %s", r->state.step + 1, who.failed || !who.text ? "" : who.text);
+    sodet_status s = save_last(r, out, err);
+    if (s == SODET_OK)
+        s = SODET_FAIL(err, SODET_E_INVALID,
+                       "step %" PRIu64 ": the %s is not finite (%.120s; gradient norm %g; %.200s); nothing was changed, %.120s can be "
+                                       "resumed, with a lower optimizer.lr say",
+                       r->state.step + 1, isfinite(step->loss) ? "gradient" : "loss", terms.text ? terms.text : "", step->norm,
+                       who.text ? who.text : "", out->checkpoint);
+    sd_text_free(&terms);
+    sd_text_free(&who);
+    return s;
+}
+
+static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    sd_step step = {.step = r->state.step, .lr = sd_run_rate(r), .normaliser = r->state.normaliser};
+    sodet_status s = sd_run_next(r, err);
+    if (s == SODET_OK)
+        s = sd_stepper_step(r->stepper, r->batches, &step, err);
+    if (s == SODET_OK && !step.finite)
+        s = not_finite(r, &step, out, err);
+    if (s != SODET_OK)
+        return s;
+    r->state.normaliser = step.normaliser;
+    r->state.loss_sum += step.loss;
+    r->state.loss_count++;
+    sd_run_advance(r);
+    sd_run_recycle(r);
+    out->images += step.images;
+    out->loss = step.loss;
+    const sd_schedule_cfg *schedule = &r->core->schedule;
+    double per_epoch = (double)sd_loader_steps(r->loader) / r->core->optimizer.accumulate;
+    sd_report_step report = {.step = r->state.step,
+                             .steps = sd_run_steps(r),
+                             .epoch = sd_run_epoch(r),
+                             .epochs = schedule->unit == SD_UNIT_EPOCHS ? schedule->total : schedule->total / per_epoch,
+                             .lr = step.lr,
+                             .loss = step.loss,
+                             .norm = step.norm,
+                             .terms = step.term,
+                             .images = step.images,
+                             .positives = step.positives,
+                             .wait = sd_run_wait(r)};
+    sd_report_train(r->report, &report);
+    return sd_report_status(r->report, err);
+}
+
+/* Why the run is over, or NULL. */
+static const char *over(const sd_run *r)
+{
+    const sd_train_cfg *t = &r->core->train;
+    const sd_schedule_cfg *c = &r->core->schedule;
+    if (t->target > 0 && r->state.best >= t->target)
+        return "target";
+    if (t->patience && r->state.stale >= t->patience)
+        return "patience";
+    if (c->unit == SD_UNIT_EPOCHS ? sd_run_epoch(r) >= c->total - 1e-9 : (double)r->state.step >= c->total)
+        return "total";
+    return t->max_steps && r->state.step >= t->max_steps ? "max_steps" : NULL;
+}
+
+static sodet_status loop(sd_run *r, const sd_train_options *o, sd_train_result *out, sodet_err *err)
+{
+    for (;;) {
+        sodet_status s = SODET_OK;
+        bool boundary = r->state.epoch > r->state.boundary, evaluated = false;
+        /* A stop comes before an evaluation that is due: the resumed run makes it. */
+        if (o->stop && *o->stop) {
+            out->why = "signal";
+            out->stopped = true;
+            return save_last(r, out, err);
+        }
+        if (boundary) {
+            evaluated = evaluation_due(r);
+            if (evaluated)
+                s = evaluate(r, true, out, err);
+            r->state.boundary = r->state.epoch;
+        }
+        if (s != SODET_OK)
+            return s;
+        out->why = over(r);
+        if (out->why) {
+            /* Always at the last. A run that was only cut by max_steps is to continue as if it had not been. */
+            bool cut = !strcmp(out->why, "max_steps"), due = r->validation && !evaluated && !(r->state.evaluations && !r->state.loss_count);
+            if (due && !cut)
+                s = evaluate(r, true, out, err);
+            if (s == SODET_OK)
+                s = save_last(r, out, err);
+            return s == SODET_OK && due && cut ? evaluate(r, false, out, err) : s;
+        }
+        if (periodic_due(r, boundary))
+            s = save_periodic(r, out, err);
+        else if (evaluated)
+            s = save_last(r, out, err);
+        if (s == SODET_OK)
+            s = make_step(r, out, err);
+        if (s != SODET_OK)
+            return s;
+    }
+}
+
+sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result *out, sodet_err *err)
+{
+    memset(out, 0, sizeof *out);
+    out->best = out->last_metric = out->loss = NAN;
+    out->why = "";
+    sd_run r;
+    sodet_status s = sd_run_open(&r, cfg, o->quiet, err);
+    if (s != SODET_OK)
+        return s;
+    snprintf(out->folder, sizeof out->folder, "%s", r.folder);
+    if (r.validation)
+        snprintf(out->metric, sizeof out->metric, "%.127s", sd_validation_best_name(r.validation));
+    out->best = r.state.best;
+    out->best_epoch = r.state.best_epoch;
+    if (o->started)
+        o->started(o->context);
+    s = loop(&r, o, out, err);
+    out->steps = r.state.step;
+    out->epochs = r.state.epoch;
+    out->seconds = sd_now() - r.began;
+    out->wait = sd_run_wait(&r);
+    out->planned_bytes = sd_device_pool_bytes(r.pool, 0).total;
+    sd_run_close(&r);
+    return s;
+}
