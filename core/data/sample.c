@@ -14,7 +14,8 @@ void sd_sample_reset(sodet_sample *s)
     s->n_objects = 0;
     s->added = 0;
     s->n_encoded = 0;
-    s->has_pixels = s->as_float = s->grey = false;
+    s->has_pixels = s->as_float = s->plain = s->grey = false;
+    s->view = (sd_view){0};
     s->original_width = s->original_height = 0;
     s->broken = SODET_OK;
     static const double identity[6] = {1, 0, 0, 0, 1, 0};
@@ -236,8 +237,8 @@ void sd_affine_inverse(const double m[6], double inverse[6])
 
 void sodet_sample_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
 {
-    *width = s->as_float ? s->image.width : s->stored.width;
-    *height = s->as_float ? s->image.height : s->stored.height;
+    *width = s->view.width;
+    *height = s->view.height;
 }
 
 void sodet_sample_clip_objects(sodet_sample *s)
@@ -280,19 +281,32 @@ static sodet_image image_of(const sodet_sample *s, uint32_t which, uint32_t widt
         .struct_size = sizeof(sodet_image), .width = width, .height = height, .channels = 3, .pixels = s->planes[which].pixels};
 }
 
-sodet_image *sodet_sample_image(sodet_sample *s)
+static sd_source source_of(const sodet_sample *s)
 {
     if (s->as_float)
+        return (sd_source){.floats = s->planes[s->plane].pixels, .width = s->image.width, .height = s->image.height};
+    return (sd_source){.bytes = s->stored.rgb, .width = s->stored.width, .height = s->stored.height};
+}
+
+/* planes[which] is now the whole picture. */
+static void settle(sodet_sample *s, uint32_t which, uint32_t width, uint32_t height)
+{
+    s->plane = which;
+    s->image = image_of(s, which, width, height);
+    s->view = (sd_view){.width = width, .height = height};
+    s->as_float = s->plain = true;
+}
+
+sodet_image *sodet_sample_image(sodet_sample *s)
+{
+    if (s->plain)
         return &s->image;
-    uint32_t width = s->stored.width, height = s->stored.height;
-    if (!plane_fits(s, s->plane, width, height))
+    uint32_t to = s->as_float ? !s->plane : s->plane, width = s->view.width, height = s->view.height;
+    if (!plane_fits(s, to, width, height))
         return NULL;
-    s->image = image_of(s, s->plane, width, height);
-    const uint8_t *from = s->stored.rgb;
-    float *to = s->image.pixels;
-    for (size_t i = 0, n = (size_t)width * height * 3; i < n; i++)
-        to[i] = (float)from[i];
-    s->as_float = true;
+    const sd_source from = source_of(s);
+    sd_view_copy(&from, &s->view, s->planes[to].pixels);
+    settle(s, to, width, height);
     return &s->image;
 }
 
@@ -306,8 +320,7 @@ sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for a picture of %ux%u", where(s), width, height);
     if (old)
         *old = *now;
-    s->plane = !s->plane;
-    s->image = image_of(s, s->plane, width, height);
+    settle(s, !s->plane, width, height);
     if (fresh)
         *fresh = s->image;
     return SODET_OK;
@@ -315,8 +328,7 @@ sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_
 
 sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err)
 {
-    uint32_t w, h;
-    sodet_sample_size(s, &w, &h);
+    uint32_t w = s->view.width, h = s->view.height;
     if (w == width && h == height)
         return SODET_OK;
     if (width == 0 || height == 0)
@@ -329,16 +341,45 @@ sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t heigh
     uint32_t to = s->as_float ? !s->plane : s->plane;
     if (!plane_fits(s, to, width, height))
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for a picture of %ux%u", where(s), width, height);
-    if (s->as_float)
-        sd_resize_float(s->image.pixels, w, h, s->planes[to].pixels, width, height, s->rows, s->taps);
-    else
-        sd_resize_bytes(s->stored.rgb, w, h, s->planes[to].pixels, width, height, s->rows, s->taps);
-    s->plane = to;
-    s->as_float = true;
-    s->image = image_of(s, to, width, height);
+    const sd_source from = source_of(s);
+    sd_resize(&from, &s->view, s->planes[to].pixels, width, height, s->rows, s->taps);
+    settle(s, to, width, height);
     const double m[6] = {(double)width / w, 0, 0, 0, (double)height / h, 0};
     sodet_sample_apply_affine(s, m);
     return SODET_OK;
+}
+
+sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t width, uint32_t height, const float fill[3], sodet_err *err)
+{
+    enum { FAR = 1 << 24 };
+    if (width == 0 || height == 0 || width > FAR || height > FAR || x < -FAR || x > FAR || y < -FAR || y > FAR)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform asks for the window %ux%u at (%d, %d)", where(s), width, height, x, y);
+    const float *colour = fill ? fill : s->mean;
+    bool over = x < 0 || y < 0 || (uint32_t)x + width > s->view.width || (uint32_t)y + height > s->view.height;
+    bool filled = s->view.x < 0 || s->view.y < 0 || (uint32_t)s->view.x + s->view.width > source_of(s).width ||
+                  (uint32_t)s->view.y + s->view.height > source_of(s).height;
+    bool cut = s->view.x > 0 || s->view.y > 0 || s->view.width < source_of(s).width || s->view.height < source_of(s).height;
+    /* A window over an edge shows the fill there, not what an earlier crop has cut off; and a view has one colour. */
+    if (over && (cut || (filled && memcmp(colour, s->view.fill, sizeof s->view.fill) != 0)) && !sodet_sample_image(s))
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", where(s));
+    s->view.x += s->view.mirror ? (int32_t)s->view.width - x - (int32_t)width : x;
+    s->view.y += y;
+    s->view.width = width;
+    s->view.height = height;
+    if (over)
+        memcpy(s->view.fill, colour, sizeof s->view.fill);
+    s->plain = false;
+    const double m[6] = {1, 0, -x, 0, 1, -y};
+    sodet_sample_apply_affine(s, m);
+    return SODET_OK;
+}
+
+void sodet_sample_mirror(sodet_sample *s)
+{
+    s->view.mirror = !s->view.mirror;
+    s->plain = false;
+    const double m[6] = {-1, 0, s->view.width, 0, 1, 0};
+    sodet_sample_apply_affine(s, m);
 }
 
 void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
@@ -385,6 +426,8 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
     s->has_pixels = true;
     s->original_width = s->stored.width;
     s->original_height = s->stored.height;
+    s->view = (sd_view){.width = s->stored.width, .height = s->stored.height};
+    s->as_float = s->plain = false;
     if (s->width == s->stored.height && s->height == s->stored.width && s->width != s->height)
         return SODET_FAIL(
             err, SODET_E_INVALID,

@@ -4,6 +4,7 @@
 
 #include "core/data/dataset.h"
 #include "core/data/decode.h"
+#include "core/data/resize.h"
 #include "sodet/data.h"
 
 /* What add_object met. The dataset's first look passes a listener; afterwards the same things are skipped without a word. */
@@ -39,7 +40,9 @@ struct sodet_sample {
     sd_pixels stored, turned;
     bool has_pixels; /* `stored` is filled */
     bool grey;       /* one channel of it is, at the buffer's end */
-    bool as_float;   /* `image` is valid; else the picture is still `stored` */
+    bool as_float;   /* the pixels are in planes[plane]; else they are still `stored` */
+    sd_view view;    /* what of them is the picture, see resize.h */
+    bool plain;      /* as_float, and the view is the whole plane: `image` is valid */
     sodet_image image;
     sd_plane planes[2]; /* the current picture and the one before it */
     uint32_t plane;     /* which of them is the current one */

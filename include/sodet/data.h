@@ -30,18 +30,22 @@ typedef struct sodet_object {
 } sodet_object;
 
 /* ---- what a dataset calls ---- */
-SODET_EXPORT void sodet_sample_set_id(sodet_sample *s, const char *id, int64_t number); /* id: what a person calls it; number: COCO's image id or the row */
+SODET_EXPORT void sodet_sample_set_id(sodet_sample *s, const char *id,
+                                      int64_t number); /* id: what a person calls it; number: COCO's image id or the row */
 SODET_EXPORT void sodet_sample_set_size(sodet_sample *s, uint32_t width, uint32_t height); /* pixels, as stored */
 /* The annotation file, for messages: every error and report about this sample's objects names it. */
 SODET_EXPORT void sodet_sample_set_source(sodet_sample *s, const char *path);
 /* Class by name: looked up in the run's class list. A name that is not there, a box that is not finite or has no area, is SODET_E_INVALID
  * with source, object and remedy in the message; where the run's rules say "skip", it is counted and reported instead, and SODET_OK
  * comes back. area < 0: the box's own. A box that reaches over the picture's edge is kept; the core clips it when it loads the picture. */
-SODET_EXPORT sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box box, uint32_t flags, double area, int64_t id, sodet_err *err);
+SODET_EXPORT sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box box, uint32_t flags, double area,
+                                                  int64_t id, sodet_err *err);
 SODET_EXPORT void sodet_sample_set_path(sodet_sample *s, const char *path); /* a picture file that the core decodes */
-SODET_EXPORT sodet_status sodet_sample_set_bytes(sodet_sample *s, const void *bytes, size_t n, sodet_err *err); /* an encoded picture in memory */
+SODET_EXPORT sodet_status sodet_sample_set_bytes(sodet_sample *s, const void *bytes, size_t n,
+                                                 sodet_err *err); /* an encoded picture in memory */
 /* A decoded picture to fill: uint8 rows of width * channels (3: RGB, 1: grey). Valid until the sample is reset. */
-SODET_EXPORT sodet_status sodet_sample_new_pixels(sodet_sample *s, uint32_t width, uint32_t height, uint32_t channels, uint8_t **out, sodet_err *err);
+SODET_EXPORT sodet_status sodet_sample_new_pixels(sodet_sample *s, uint32_t width, uint32_t height, uint32_t channels, uint8_t **out,
+                                                  sodet_err *err);
 
 typedef struct sodet_dataset_ops {
     uint32_t struct_size, flags;
@@ -66,10 +70,16 @@ typedef struct sodet_image {
 } sodet_image;
 
 /* NULL if memory ran out; the core then raises the error itself, whatever the transform returns. */
-SODET_EXPORT sodet_image *sodet_sample_image(sodet_sample *s); /* pixels may be written */
+SODET_EXPORT sodet_image *sodet_sample_image(sodet_sample *s);                                 /* pixels may be written */
 SODET_EXPORT void sodet_sample_size(const sodet_sample *s, uint32_t *width, uint32_t *height); /* of the picture as it is now */
 /* Bilinear (half-pixel centres, edges repeated) to this size, and moves map and boxes. Cheapest as the first link of a chain. */
 SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err);
+/* The picture becomes the window [x, x + width) x [y, y + height) of itself, which may reach over its edges: there it gets the colour `fill`
+ * (RGB, 0..255; NULL: the run's mean). Moves map and boxes, clips nothing. Like mirroring, it costs nothing until the picture is looked at
+ * or resized. */
+SODET_EXPORT sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t width, uint32_t height, const float fill[3],
+                                            sodet_err *err);
+SODET_EXPORT void sodet_sample_mirror(sodet_sample *s); /* left and right: x1' = W - x2, x2' = W - x1 */
 /* The run's [input] size: what a resize without a size of its own makes. */
 SODET_EXPORT void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height);
 /* The run's [input] mean as RGB grey levels 0..255: what a transform fills empty places with. */
@@ -80,9 +90,10 @@ SODET_EXPORT const sodet_object *sodet_sample_object(const sodet_sample *s, uint
 /* Appends a copy (of a partner's object, moved). SODET_E_MEMORY. */
 SODET_EXPORT sodet_status sodet_sample_append_object(sodet_sample *s, const sodet_object *object, sodet_err *err);
 /* A new, uninitialised picture becomes the sample's; the old one stays readable at *old until the transform returns. */
-SODET_EXPORT sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_t height, sodet_image *old, sodet_image *fresh, sodet_err *err);
+SODET_EXPORT sodet_status sodet_sample_replace_image(sodet_sample *s, uint32_t width, uint32_t height, sodet_image *old, sodet_image *fresh,
+                                                     sodet_err *err);
 SODET_EXPORT uint32_t sodet_sample_object_count(const sodet_sample *s);
-SODET_EXPORT sodet_object *sodet_sample_objects(sodet_sample *s);             /* may be written */
+SODET_EXPORT sodet_object *sodet_sample_objects(sodet_sample *s);                  /* may be written */
 SODET_EXPORT void sodet_sample_keep_objects(sodet_sample *s, const uint8_t *keep); /* [count]: 0 drops; order stays */
 /* Composes a geometric change into the sample's map and moves its boxes: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5].
  * The core inverts the composed map for detections. Boxes that leave the picture are the transform's to clip or drop. */
