@@ -146,11 +146,15 @@ const gold *gold_open(const char *file)
 {
     char relative[300];
     snprintf(relative, sizeof relative, "tests/golden/%s", file);
-    const char *path = check_source(relative);
+    return gold_read(check_source(relative), relative);
+}
+
+const gold *gold_read(const char *path, const char *relative)
+{
     FILE *f = path ? fopen(path, "rb") : NULL;
     check_count();
     if (!f) {
-        check_fail(__FILE__, __LINE__, "%s is missing (SODET_SOURCE must name the source tree)", relative);
+        check_fail(__FILE__, __LINE__, "%s is missing (SODET_SOURCE names the source tree, SODET_SHARED the data)", relative);
         return NULL;
     }
     char *text = NULL;

@@ -15,7 +15,8 @@
 
 /* ---- trees ---- */
 typedef struct gold gold;
-const gold *gold_open(const char *file); /* in tests/golden/; NULL, and a failed check, if it is missing or not JSON */
+const gold *gold_open(const char *file);                   /* in tests/golden/; NULL, and a failed check, if it is missing or not JSON */
+const gold *gold_read(const char *path, const char *name); /* any JSON file; path NULL: missing; name: for messages */
 void gold_close(const gold *root);
 /* Member of an object, element of an array. A missing one is a failed check and gives a null node, on which every call below is safe. */
 const gold *gold_get(const gold *node, const char *key);

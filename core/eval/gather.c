@@ -94,14 +94,14 @@ sodet_status sd_gather_add(sd_gather *g, const sd_gather_image *image, sodet_err
     sodet_status s = sd_grow(&g->images, &g->image_capacity, g->n_images + 1, sizeof *g->images, err);
     if (s != SODET_OK)
         return s;
-    sd_gathered *x = &g->images[g->n_images];
-    *x = (sd_gathered){.key = image->key,
-                       .name = sd_pool_strdup(&g->strings, image->name ? image->name : ""),
-                       .object = g->objects.n,
-                       .n_objects = image->n_objects,
-                       .detection = g->detections.n,
-                       .n_detections = image->n_detections,
-                       .turn = g->n_images};
+    sd_gather_row *x = &g->images[g->n_images];
+    *x = (sd_gather_row){.key = image->key,
+                         .name = sd_pool_strdup(&g->strings, image->name ? image->name : ""),
+                         .object = g->objects.n,
+                         .n_objects = image->n_objects,
+                         .detection = g->detections.n,
+                         .n_detections = image->n_detections,
+                         .turn = g->n_images};
     if (!x->name)
         return SODET_FAIL(err, SODET_E_MEMORY, "no memory to gather detections");
     s = add_objects(g, image->objects, image->object_xywh, image->n_objects, err);
@@ -113,7 +113,7 @@ sodet_status sd_gather_add(sd_gather *g, const sd_gather_image *image, sodet_err
 
 static int by_key(const void *a, const void *b)
 {
-    const sd_gathered *x = a, *y = b;
+    const sd_gather_row *x = a, *y = b;
     return x->key != y->key ? (x->key < y->key ? -1 : 1) : (x->turn > y->turn) - (x->turn < y->turn);
 }
 
@@ -174,7 +174,7 @@ static sodet_status new_flat(const sd_gather *g, uint64_t n_objects, uint64_t n_
     return SODET_FAIL(err, SODET_E_MEMORY, "no memory for %llu detections", (unsigned long long)n_detections);
 }
 
-static void copy_image(const sd_gather *g, const sd_gathered *x, sd_flat *f, uint64_t o, uint64_t d)
+static void copy_image(const sd_gather *g, const sd_gather_row *x, sd_flat *f, uint64_t o, uint64_t d)
 {
     if (x->n_objects) {
         memcpy(f->objects + o, (const sodet_object *)g->objects.items + x->object, x->n_objects * sizeof *f->objects);

@@ -11,12 +11,12 @@ typedef struct sd_rows { /* objects or detections as they came */
     bool has_xywh;
 } sd_rows;
 
-typedef struct sd_gathered { /* one image */
+typedef struct sd_gather_row { /* one image */
     int64_t key;
     const char *name;
     uint64_t object, n_objects, detection, n_detections; /* rows */
     uint64_t turn;                                       /* order of arrival */
-} sd_gathered;
+} sd_gather_row;
 
 typedef struct sd_flat { /* the arrays of sodet_eval_input */
     uint64_t *object_first, *detection_first;
@@ -31,7 +31,7 @@ struct sd_gather {
     uint32_t n_classes;
     const char **class_names;
     int64_t *category_ids; /* ascending if from_files */
-    sd_gathered *images;
+    sd_gather_row *images;
     uint64_t n_images, image_capacity, duplicates;
     sd_rows objects, detections;
     double *scores;

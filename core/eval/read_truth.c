@@ -15,7 +15,7 @@ typedef struct row {
 typedef struct truth {
     sd_json json;
     sd_pool names;
-    sd_gathered *images;
+    sd_gather_row *images;
     uint64_t n_images, image_capacity;
     sd_named *categories;
     uint64_t n_categories, category_capacity;
@@ -79,7 +79,7 @@ static void read_images(truth *t)
             sd_json_fail(&t->json, "no memory");
             return;
         }
-        t->images[t->n_images] = (sd_gathered){.key = image.id, .name = image.name, .turn = t->n_images};
+        t->images[t->n_images] = (sd_gather_row){.key = image.id, .name = image.name, .turn = t->n_images};
         t->n_images++;
     }
 }
