@@ -13,7 +13,7 @@ typedef struct test_model {
 /* base: fragments below conf/, as [run] base takes them; overrides: "section.key=value", NULL at the end. */
 static inline sodet_status test_model_open(test_model *m, const char *base, const char *const *overrides, uint32_t classes, sodet_err *err)
 {
-    char text[512], folder[512];
+    char text[512], folder[512], name[560];
     sd_override o[32];
     uint64_t n = 0;
     *m = (test_model){NULL, NULL};
@@ -23,7 +23,8 @@ static inline sodet_status test_model_open(test_model *m, const char *base, cons
     }
     snprintf(text, sizeof text, "[run]\nbase = %s\n", base);
     snprintf(folder, sizeof folder, "%s", check_source("conf"));
-    sodet_status s = sd_config_open_text(text, strlen(text), "test.ini", folder, o, n, &m->cfg, err);
+    snprintf(name, sizeof name, "%s/test.ini", folder);
+    sodet_status s = sd_config_open_text(text, strlen(text), name, folder, o, n, &m->cfg, err);
     return s == SODET_OK ? sd_model_open(m->cfg, classes, &m->model, err) : s;
 }
 
