@@ -34,6 +34,8 @@ static uint64_t least_bytes(const uint8_t *b, uint64_t n, uint64_t width, uint64
         return compression == 0 || compression == 3 ? le(b + 10, 4) + (width * bits + 31) / 32 * 4 * (height - 1) + (width * bits + 7) / 8
                                                     : 0;
     }
+    if (n >= 2 && b[0] == 'P' && (b[1] == '5' || b[1] == '6'))
+        return width * height * (b[1] == '6' ? 3 : 1); /* and a header of some bytes */
     if (n >= 18 && b[0] != 'P' && b[0] != 'B') {
         uint64_t map = b[1] == 1 ? le(b + 5, 2) * ((le(b + 7, 1) + 7) / 8) : 0, type = b[2];
         return type == 1 || type == 2 || type == 3 ? 18u + b[0] + map + width * height * ((uint64_t)(b[16] + 7) / 8) : 0;
