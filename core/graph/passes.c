@@ -111,7 +111,8 @@ sodet_status sd_graph_optimize(sodet_graph *g, sodet_err *err)
     bool (*const passes[])(sodet_graph *, uint64_t) = {fold_norm, fuse_residual, fuse_activation};
     for (uint32_t p = 0; p < sizeof passes / sizeof *passes && status == SODET_OK; p++) {
         for (uint64_t i = 0; i < g->n_nodes && g->failure.code == SODET_OK; i++)
-            passes[p](g, i); /* what it replaces stays behind the replacement, dead */
+            if (g->values[g->nodes[i]->out[0].id].uses) /* what a pass replaced stays behind the replacement, dead */
+                passes[p](g, i);
         status = sodet_graph_status(g, err);
         if (status == SODET_OK)
             status = sd_drop_dead(g, err);
