@@ -1,4 +1,5 @@
-/* Scopes, names, sharing, sticky errors, and what a graph says of itself. */
+/* Scopes, names, sharing, sticky errors, and what a graph says of itself.
+ * labels: valgrind */
 #include "check.h"
 #include "core/graph/graph.h"
 

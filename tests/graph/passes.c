@@ -1,4 +1,5 @@
-/* Folding and fusion leave the numbers as they are: the same network with and without sd_graph_optimize, on the reference in double. */
+/* Folding and fusion leave the numbers as they are: the same network with and without sd_graph_optimize, on the reference in double.
+ * labels: valgrind */
 #include "check.h"
 #include "core/device/program.h"
 #include "core/graph/graph.h"
