@@ -125,6 +125,9 @@ static sodet_status add_base(const layer *l, const origin *from, const char *nam
                               name, beside, installed ? installed : "another place", strerror(errno));
         return SODET_FAIL(err, SODET_E_INVALID, "command line: [run] base = %s: %s cannot be read (%s)", name, beside, strerror(errno));
     }
+    char again[PATH_MAX]; /* a configuration behind a link: its fragments lie beside the file, not beside the link */
+    if (!shown || !realpath(shown, again) || strcmp(again, real) != 0)
+        shown = found;
     for (const layer *up = l; up; up = up->from) {
         if (up->real && strcmp(up->real, real) == 0)
             return SODET_FAIL(err, SODET_E_INVALID, "%s:%d: [run] base = %s: the file is read already, it names itself by way of its bases",
@@ -176,7 +179,7 @@ static sodet_status add_file(const layer *l, sodet_err *err)
         return no_memory(err);
     char *slash = strrchr(folder, '/');
     slash[slash == folder] = '\0';
-    sodet_status s = sd_file_read(l->shown, LARGEST, &bytes, &n, err);
+    sodet_status s = sd_file_read(l->real, LARGEST, &bytes, &n, err);
     if (s == SODET_OK)
         s = add_text(l, bytes, n, folder, err);
     sd_free(bytes);

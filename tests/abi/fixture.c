@@ -36,7 +36,6 @@ extern const int sodet_plugin_description;
 const int sodet_plugin_description = 1;
 #else
 
-
 #if FIXTURE == second_core
 /* As if libsodet had been linked in statically. */
 const char sodet_core_anchor = 'X';
