@@ -6,8 +6,9 @@
 
 void *sd_alloc(size_t n, size_t size)
 {
-    /* calloc checks the product; it may return NULL for nothing, which callers would take for "no memory". */
-    return calloc(n ? n : 1, size ? size : 1);
+    /* For nothing calloc may return NULL, which callers would take for "no memory". */
+    size_t bytes;
+    return __builtin_mul_overflow(n, size, &bytes) ? NULL : calloc(1, bytes ? bytes : 1);
 }
 
 void sd_free(void *p)
