@@ -1,8 +1,9 @@
 /* where: y = a where condition != 0 (NaN is not 0), else b; element by element, with numpy's broadcasting of all three.
  *
  * condition: F32 or I32. a, b, y: of one type, F32 or I32.
- * Gradients: da = dy where condition != 0, else 0; db the other way round; summed over what was repeated. So an infinite or undefined
- * value that was not chosen stays out of value and gradient. Exact. */
+ * Gradients: da = dy where condition != 0, else 0; db the other way round; summed over what was repeated. An operand that was not chosen
+ * may be infinite or NaN. (The operator that made it may still turn its gradient of 0 into 0 * infinity: choose a harmless operand
+ * first, then compute, then choose the result.) Exact. */
 #ifndef SODET_KERNELS_WHERE_H
 #define SODET_KERNELS_WHERE_H
 
