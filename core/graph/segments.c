@@ -184,7 +184,7 @@ sodet_status sd_graph_bind(sodet_graph *g, const sd_segments *segments, sodet_er
             }
         }
     }
-    if (bound != segments->n) {
+    if (bound && bound != segments->n) { /* a graph without parameters of its own (an update) works on whole arenas */
         for (uint32_t i = 0; i < segments->n; i++) {
             bool found = false;
             for (uint64_t v = 1; v < g->n_values && !found; v++)

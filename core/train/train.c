@@ -204,7 +204,7 @@ static sodet_status loop(sd_run *r, const sd_train_options *o, sd_train_result *
         out->why = over(r);
         if (out->why) {
             /* Always at the last. A run that was only cut by max_steps is to continue as if it had not been. */
-            bool cut = !strcmp(out->why, "max_steps"), due = r->validation && !evaluated && !(r->state.evaluations && !r->state.loss_count);
+            bool cut = !strcmp(out->why, "max_steps"), due = r->validation && !evaluated && !(r->state.evaluations > 0 && !(r->state.loss_count > 0));
             if (due && !cut)
                 s = evaluate(r, true, out, err);
             if (s == SODET_OK)
