@@ -125,7 +125,7 @@ typedef struct sd_load_rule {
     uint64_t n_exclude;
     const sd_name_map *map; /* NULL: names are equal */
     const char *prefix;     /* tensors of the file that are looked at, and cut off before names are compared; NULL: all */
-    bool exact;             /* import: a target that is not taken (patterns apart) or a line of the map that matches nothing is an error */
+    bool exact;             /* import: a target that is not taken, patterns apart, is an error */
 } sd_load_rule;
 /* Takes what fits. If nothing at all fits, SODET_E_INVALID ("nothing in ... fits"): a start from scratch is never silent. The report
  * is filled in any case and freed by the caller. put as above. */

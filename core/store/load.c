@@ -110,15 +110,20 @@ static float from_half(uint16_t h)
     return f;
 }
 
-/* In place, from the back: 16-bit values at the buffer's beginning become float32. */
-static void widen(void *buffer, uint64_t n, uint32_t type)
+/* In place: 16-bit values at the buffer's beginning become float32, from the back; doubles from the front. */
+static void to_float(void *buffer, uint64_t n, uint32_t type)
 {
     unsigned char *p = buffer;
-    for (uint64_t i = n; i-- > 0;) {
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t i = type == SD_F64 ? k : n - 1 - k;
         uint16_t h;
         float f;
+        double d;
         memcpy(&h, p + 2 * i, 2);
-        if (type == SD_BF16) {
+        if (type == SD_F64) {
+            memcpy(&d, p + 8 * i, 8);
+            f = (float)d;
+        } else if (type == SD_BF16) {
             uint32_t bits = (uint32_t)h << 16;
             memcpy(&f, &bits, 4);
         } else
@@ -165,7 +170,6 @@ typedef struct partial {
     sd_load_report *report;
     source *sources;
     uint64_t *order, n_offered; /* sources that have a name here, sorted by it */
-    bool *line_used;
     void *buffer, *turned;
     sodet_err *err;
 } partial;
@@ -196,8 +200,6 @@ static sodet_status name_sources(partial *p)
         int found = rule->map ? sd_name_map_find(rule->map, name, pool, &s->hit) : SD_MAP_HIT;
         if (found == SD_MAP_NO_MEMORY)
             return no_memory(p);
-        if (rule->map && found != SD_MAP_NO_LINE)
-            p->line_used[s->hit.rule] = true;
         if (found == SD_MAP_LEFT_OUT)
             s->why = sd_pool_printf(pool, "left out by %s:%llu", sd_name_map_where(rule->map), (unsigned long long)s->hit.line);
         else if (found == SD_MAP_NO_LINE)
@@ -288,7 +290,7 @@ static sodet_status read_source(partial *p, const sd_tensor *f, const sd_tensor 
     if (status != SODET_OK)
         return status;
     if (f->type != target->type)
-        widen(p->buffer, sd_tensor_count(f), f->type);
+        to_float(p->buffer, sd_tensor_count(f), f->type);
     *values = p->buffer;
     if (s->hit.flags & SD_MAP_TRANSPOSE) {
         permute(shape, f->dims, axes, sd_tensor_type_size(target->type), p->buffer, p->turned);
@@ -310,7 +312,7 @@ static sodet_status take(partial *p, uint64_t i, sd_put put, void *context)
     sd_tensor shape;
     uint8_t axes[SD_TENSOR_RANK];
     s->used = true;
-    if (f->type != t->type && !(t->type == SD_F32 && (f->type == SD_F16 || f->type == SD_BF16))) {
+    if (f->type != t->type && !(t->type == SD_F32 && (f->type == SD_F16 || f->type == SD_BF16 || f->type == SD_F64))) {
         snprintf(why, sizeof why, "%s in the file, %s here", sd_tensor_type_name(f->type), sd_tensor_type_name(t->type));
         return add_entry(p, SD_SKIP_TYPE, t->name, f->name, why);
     }
@@ -357,20 +359,13 @@ static sodet_status judge(const partial *p)
             first = &r->entries[i];
     if (r->taken == 0)
         return SODET_FAIL(p->err, SODET_E_INVALID,
-                          "%s: nothing in it fits%s%s%s%s; see the names by `sodet export --list`, or give a name map", p->c->path,
+                          "%s: nothing in it fits%s%s%s%s; see its names by `sodet import --list`, or give a name map", p->c->path,
                           first ? ": \"" : "", first ? first->name : "", first ? "\": " : "", first ? first->why : "");
     if (!p->rule->exact)
         return SODET_OK;
     if (n)
         return SODET_FAIL(p->err, SODET_E_INVALID, "%s: \"%s\": %s; %llu of %llu tensors are missing or differ", p->c->path, first->name,
                           first->why, (unsigned long long)n, (unsigned long long)p->n);
-    for (uint64_t i = 0; p->rule->map && i < sd_name_map_rules(p->rule->map); i++)
-        if (!p->line_used[i]) {
-            const char *pattern;
-            unsigned long long line = sd_name_map_line(p->rule->map, i, &pattern);
-            return SODET_FAIL(p->err, SODET_E_INVALID, "%s:%llu: \"%s\" matches nothing in %s", sd_name_map_where(p->rule->map), line,
-                              pattern, p->c->path);
-        }
     return SODET_OK;
 }
 
@@ -379,13 +374,12 @@ sodet_status sd_checkpoint_load_partial(sd_checkpoint *c, const sd_tensor *targe
 {
     *report = (sd_load_report){.n = 0};
     partial p = {.c = c, .targets = targets, .n = n, .rule = rule, .report = report, .err = err};
-    uint64_t largest = largest_of(targets, n) + 8;
+    uint64_t largest = 2 * largest_of(targets, n) + 8; /* a double for a float */
     p.sources = sd_alloc(c->n + 1, sizeof *p.sources);
     p.order = sd_alloc(c->n + 1, sizeof *p.order);
-    p.line_used = sd_alloc(rule->map ? sd_name_map_rules(rule->map) : 1, sizeof *p.line_used);
     p.buffer = sd_alloc(largest, 1);
     p.turned = sd_alloc(largest, 1);
-    sodet_status s = p.sources && p.order && p.line_used && p.buffer && p.turned ? SODET_OK : no_memory(&p);
+    sodet_status s = p.sources && p.order && p.buffer && p.turned ? SODET_OK : no_memory(&p);
     if (s == SODET_OK)
         s = name_sources(&p);
     for (uint64_t i = 0; i < n && s == SODET_OK; i++)
@@ -396,7 +390,6 @@ sodet_status sd_checkpoint_load_partial(sd_checkpoint *c, const sd_tensor *targe
         s = judge(&p);
     sd_free(p.sources);
     sd_free(p.order);
-    sd_free(p.line_used);
     sd_free(p.buffer);
     sd_free(p.turned);
     return s;

@@ -201,7 +201,7 @@ int sd_name_map_find(const sd_name_map *map, const char *theirs, sd_pool *pool, 
         const rule *r = &map->rules[i];
         if (!match(r->theirs, theirs, star, 0))
             continue;
-        *hit = (sd_map_hit){.flags = r->flags, .n_axes = r->n_axes, .line = r->line, .rule = i};
+        *hit = (sd_map_hit){.flags = r->flags, .n_axes = r->n_axes, .line = r->line};
         memcpy(hit->axes, r->axes, sizeof hit->axes);
         if (!r->ours)
             return SD_MAP_LEFT_OUT;
@@ -209,17 +209,6 @@ int sd_name_map_find(const sd_name_map *map, const char *theirs, sd_pool *pool, 
         return hit->ours ? SD_MAP_HIT : SD_MAP_NO_MEMORY;
     }
     return SD_MAP_NO_LINE;
-}
-
-uint64_t sd_name_map_rules(const sd_name_map *map)
-{
-    return map->n;
-}
-
-uint64_t sd_name_map_line(const sd_name_map *map, uint64_t i, const char **pattern)
-{
-    *pattern = map->rules[i].theirs;
-    return map->rules[i].line;
 }
 
 const char *sd_name_map_where(const sd_name_map *map)

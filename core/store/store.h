@@ -54,12 +54,9 @@ typedef struct sd_map_hit {
     uint32_t n_axes; /* of an explicit transposition; 0: the two axes of a matrix */
     uint8_t axes[SD_TENSOR_RANK];
     uint64_t line; /* of the map's text */
-    uint64_t rule; /* index of the line among the rules */
 } sd_map_hit;
 enum { SD_MAP_NO_LINE, SD_MAP_LEFT_OUT, SD_MAP_HIT, SD_MAP_NO_MEMORY };
 int sd_name_map_find(const sd_name_map *map, const char *theirs, sd_pool *pool, sd_map_hit *hit);
-uint64_t sd_name_map_rules(const sd_name_map *map);
-uint64_t sd_name_map_line(const sd_name_map *map, uint64_t rule, const char **pattern);
 const char *sd_name_map_where(const sd_name_map *map);
 
 #endif

@@ -200,25 +200,31 @@ static char *plugin_list(const sd_run_facts *f, sd_pool *pool)
     return out;
 }
 
+/* Everything of the table of strings but the numbers. ini is the caller's to free, after writing. */
+static void add_facts(table *t, const sd_run_facts *f, const char *kind, sd_text *ini)
+{
+    const sd_input_cfg *input = &sd_config_core(f->cfg)->input;
+    static const char *const channels[] = {"rgb", "bgr", "grey"};
+    sd_config_write(f->cfg, false, ini);
+    add_meta(t, "kind", kind);
+    add_meta(t, "config", ini->failed ? NULL : ini->text ? ini->text : "");
+    add_meta(t, "classes", lines(&t->strings, f->classes, false));
+    add_meta(t, "categories", lines(&t->strings, f->classes, true));
+    add_meta(t, "input/channels", channels[input->channels]);
+    add_meta(t, "input/mean", reals(&t->strings, &input->mean));
+    add_meta(t, "input/std", reals(&t->strings, &input->std));
+    add_meta(t, "plugins", plugin_list(f, &t->strings));
+    add_meta(t, "dataset", sd_pool_printf(&t->strings, "%016" PRIx64, f->fingerprint));
+}
+
 static sodet_status save(const sd_run_facts *f, const sd_train_state *s, bool weights, const char *path, sodet_err *err)
 {
     table t;
     sodet_status status = list_tensors(f, weights, &t, err);
     if (status != SODET_OK)
         return status;
-    const sd_input_cfg *input = &sd_config_core(f->cfg)->input;
-    static const char *const channels[] = {"rgb", "bgr", "grey"};
     sd_text ini = {0};
-    sd_config_write(f->cfg, false, &ini);
-    add_meta(&t, "kind", weights ? "weights" : "run");
-    add_meta(&t, "config", ini.failed ? NULL : ini.text ? ini.text : "");
-    add_meta(&t, "classes", lines(&t.strings, f->classes, false));
-    add_meta(&t, "categories", lines(&t.strings, f->classes, true));
-    add_meta(&t, "input/channels", channels[input->channels]);
-    add_meta(&t, "input/mean", reals(&t.strings, &input->mean));
-    add_meta(&t, "input/std", reals(&t.strings, &input->std));
-    add_meta(&t, "plugins", plugin_list(f, &t.strings));
-    add_meta(&t, "dataset", sd_pool_printf(&t.strings, "%016" PRIx64, f->fingerprint));
+    add_facts(&t, f, weights ? "weights" : "run", &ini);
     for (uint32_t i = 0; i < N_NUMBERS; i++)
         add_meta(&t, numbers[i].key, number_text(&t.strings, &numbers[i], s));
     status = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the table of a checkpoint")
@@ -226,6 +232,20 @@ static sodet_status save(const sd_run_facts *f, const sd_train_state *s, bool we
     sd_text_free(&ini);
     table_free(&t);
     return status;
+}
+
+sodet_status sd_state_write_weights(const sd_run_facts *f, const sd_tensor *tensors, uint64_t n, const char *path, sodet_err *err)
+{
+    table t = {.meta = sd_alloc(16, sizeof *t.meta)};
+    sd_text ini = {0};
+    if (!t.meta)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the table of a checkpoint");
+    add_facts(&t, f, "weights", &ini);
+    sodet_status s = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the table of a checkpoint")
+                              : sd_checkpoint_write(path, tensors, n, t.meta, t.n_meta, NULL, NULL, err);
+    sd_text_free(&ini);
+    table_free(&t);
+    return s;
 }
 
 sodet_status sd_state_save(const sd_run_facts *f, const sd_train_state *s, const char *path, sodet_err *err)

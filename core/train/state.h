@@ -49,6 +49,8 @@ typedef struct sd_run_facts {
 sodet_status sd_state_save(const sd_run_facts *f, const sd_train_state *s, const char *path, sodet_err *err);
 /* What inference needs: the averaged weights if there are such, else the parameters; and buffers. */
 sodet_status sd_state_save_weights(const sd_run_facts *f, const sd_train_state *s, const char *path, sodet_err *err);
+/* The same of values in host memory: imported weights. Of f: cfg, model, classes, fingerprint. */
+sodet_status sd_state_write_weights(const sd_run_facts *f, const sd_tensor *tensors, uint64_t n, const char *path, sodet_err *err);
 uint64_t sd_state_bytes(const sd_run_facts *f); /* of a checkpoint, about */
 
 /* The numbers alone: where a loader has to begin. */

@@ -61,6 +61,7 @@ static const sd_load_entry *entry(const sd_load_report *r, const char *name)
 static void mapped(void)
 {
     sodet_err err = SODET_ERR_INIT;
+    double d[3] = {1.0 / 3, -2, 1e-300};
     float m[6] = {1, 2, 3, 4, 5, 6}, hwio[8] = {0, 1, 2, 3, 4, 5, 6, 7}, v[2] = {7, 8};
     uint16_t half[6] = {0x3c00, 0xc000, 0x0001, 0x7c00, 0x8000, 0x3555}, brain[2] = {0x3f80, 0xc040};
     int64_t count[1] = {3};
@@ -73,15 +74,17 @@ static void mapped(void)
         {.name = "net.brain", .type = SD_BF16, .rank = 1, .dims = {2}, .data = brain},
         {.name = "net.extra", .type = SD_F32, .rank = 1, .dims = {2}, .data = v},
         {.name = "other.thing", .type = SD_F32, .rank = 1, .dims = {2}, .data = v},
+        {.name = "net.double", .type = SD_F64, .rank = 1, .dims = {3}, .data = d},
     };
-    CHECK_OK(sd_checkpoint_write(at("theirs"), theirs, 8, NULL, 0, NULL, NULL, &err));
-    float fc[6], conv[8], scale[2], halves[6], brains[2], fresh[1] = {42};
+    CHECK_OK(sd_checkpoint_write(at("theirs"), theirs, 9, NULL, 0, NULL, NULL, &err));
+    float fc[6], conv[8], scale[2], halves[6], brains[2], singles[3], fresh[1] = {42};
     sd_tensor ours[] = {
         {.name = "head/fc/weight", .type = SD_F32, .rank = 2, .dims = {3, 2}, .data = fc},
         {.name = "backbone/layer1/10/conv2/weight", .type = SD_F32, .rank = 4, .dims = {2, 2, 1, 2}, .data = conv},
         {.name = "scale", .type = SD_F32, .rank = 1, .dims = {2}, .data = scale},
         {.name = "half", .type = SD_F32, .rank = 1, .dims = {6}, .data = halves},
         {.name = "brain", .type = SD_F32, .rank = 1, .dims = {2}, .data = brains},
+        {.name = "double", .type = SD_F32, .rank = 1, .dims = {3}, .data = singles},
         {.name = "fresh", .type = SD_F32, .rank = 1, .dims = {1}, .data = fresh},
     };
     sd_name_map *map = NULL;
@@ -99,13 +102,14 @@ static void mapped(void)
         return;
     sd_load_report r;
     sd_load_rule rule = {.map = map, .prefix = "net."};
-    CHECK_OK(sd_checkpoint_load_partial(c, ours, 6, &rule, NULL, NULL, &r, &err));
-    CHECK(r.taken == 5 && r.skipped == 1 && r.n == 9);
+    CHECK_OK(sd_checkpoint_load_partial(c, ours, 7, &rule, NULL, NULL, &r, &err));
+    CHECK(r.taken == 6 && r.skipped == 1 && r.n == 10);
     static const float turned[] = {1, 4, 2, 5, 3, 6}, oihw[] = {0, 4, 2, 6, 1, 5, 3, 7};
     CHECK(memcmp(fc, turned, sizeof fc) == 0 && memcmp(conv, oihw, sizeof conv) == 0);
     CHECK(scale[0] == 7 && scale[1] == 8 && fresh[0] == 42);
     CHECK(halves[0] == 1 && halves[1] == -2 && halves[2] == 0x1p-24f && isinf(halves[3]) && halves[4] == 0 && signbit(halves[4]));
     CHECK_NEAR(halves[5], 1.0 / 3, 1e-3, 0);
+    CHECK(singles[0] == 1.0f / 3 && singles[1] == -2 && singles[2] == 0);
     CHECK(brains[0] == 1 && brains[1] == -3);
     CHECK_EQ(entry(&r, "fresh")->state, SD_SKIP_MISSING);
     CHECK_STR(entry(&r, "net.layer1.10.bn2.num_batches_tracked")->why, "left out by map.txt:4");
@@ -118,22 +122,16 @@ static void mapped(void)
     sd_load_report_free(&r);
 
     rule.exact = true;
-    CHECK_FAILS(sd_checkpoint_load_partial(c, ours, 6, &rule, NULL, NULL, &r, &err), SODET_E_INVALID, "\"fresh\": not in the file; 1 of 6");
+    CHECK_FAILS(sd_checkpoint_load_partial(c, ours, 7, &rule, NULL, NULL, &r, &err), SODET_E_INVALID, "\"fresh\": not in the file; 1 of 7");
     sd_load_report_free(&r);
     const char *no_fresh[] = {"fresh"};
     rule.exclude = no_fresh;
     rule.n_exclude = 1;
-    CHECK_OK(sd_checkpoint_load_partial(c, ours, 6, &rule, NULL, NULL, &r, &err));
+    CHECK_OK(sd_checkpoint_load_partial(c, ours, 7, &rule, NULL, NULL, &r, &err));
     CHECK_EQ(entry(&r, "fresh")->state, SD_SKIP_PATTERN);
     sd_load_report_free(&r);
     sd_name_map_free(map);
 
-    CHECK_OK(sd_name_map_parse("fc.* -> head/fc/* [transpose]\nfc2.* -> x/*\n", "map.txt", &map, &err));
-    rule = (sd_load_rule){.map = map, .prefix = "net.", .exact = true};
-    CHECK_FAILS(sd_checkpoint_load_partial(c, ours, 1, &rule, NULL, NULL, &r, &err), SODET_E_INVALID,
-                "map.txt:2: \"fc2.*\" matches nothing");
-    sd_load_report_free(&r);
-    sd_name_map_free(map);
     CHECK_OK(sd_name_map_parse("* -> one", "map.txt", &map, &err));
     rule = (sd_load_rule){.map = map};
     CHECK_FAILS(sd_checkpoint_load_partial(c, ours, 1, &rule, NULL, NULL, &r, &err), SODET_E_INVALID, "would become \"one\"");
