@@ -355,10 +355,11 @@ sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t w
     if (width == 0 || height == 0 || width > FAR || height > FAR || x < -FAR || x > FAR || y < -FAR || y > FAR)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform asks for the window %ux%u at (%d, %d)", where(s), width, height, x, y);
     const float *colour = fill ? fill : s->mean;
-    bool over = x < 0 || y < 0 || (uint32_t)x + width > s->view.width || (uint32_t)y + height > s->view.height;
-    bool filled = s->view.x < 0 || s->view.y < 0 || (uint32_t)s->view.x + s->view.width > source_of(s).width ||
-                  (uint32_t)s->view.y + s->view.height > source_of(s).height;
-    bool cut = s->view.x > 0 || s->view.y > 0 || s->view.width < source_of(s).width || s->view.height < source_of(s).height;
+    const sd_source from = source_of(s);
+    const sd_view *v = &s->view;
+    int64_t right = (int64_t)v->x + v->width, bottom = (int64_t)v->y + v->height, w = from.width, h = from.height;
+    bool over = x < 0 || y < 0 || (int64_t)x + width > v->width || (int64_t)y + height > v->height;
+    bool filled = v->x < 0 || v->y < 0 || right > w || bottom > h, cut = v->x > 0 || v->y > 0 || right < w || bottom < h;
     /* A window over an edge shows the fill there, not what an earlier crop has cut off; and a view has one colour. */
     if (over && (cut || (filled && memcmp(colour, s->view.fill, sizeof s->view.fill) != 0)) && !sodet_sample_image(s))
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", where(s));
