@@ -49,17 +49,23 @@ static inline void vector_range(const sodet_tensor *t, int64_t begin, int64_t en
     *end = end_piece * VECTOR_PIECE < n ? end_piece * VECTOR_PIECE : n;
 }
 
-/* Sets the padding channels among the elements [first, end) of a blocked float tensor to zero: for functions with f(0) != 0. */
+/* Sets the padding channels among the elements [first, end) of a blocked float tensor to zero: for functions that do not give 0 for zeros. The
+ * bounds are multiples of the block. */
 static inline void vector_clear_padding(const sodet_tensor *t, int64_t first, int64_t end)
 {
     if (t->layout != SODET_BLOCKED || t->shape.dim[1] % t->block == 0)
         return;
     float *y = t->data;
-    int64_t map = t->shape.dim[2] * t->shape.dim[3] * t->block, blocks = (t->shape.dim[1] + t->block - 1) / t->block;
-    int64_t used = t->shape.dim[1] % t->block;
-    for (int64_t i = first; i < end; i++)
-        if (i / map % blocks == blocks - 1 && i % t->block >= used)
-            y[i] = 0;
+    int64_t block = t->block, map = t->shape.dim[2] * t->shape.dim[3] * block, blocks = (t->shape.dim[1] + block - 1) / block;
+    int64_t used = t->shape.dim[1] % block;
+    for (int64_t i = first; i < end;) {
+        int64_t plane = i / map, stop = (plane + 1) * map < end ? (plane + 1) * map : end;
+        if (plane % blocks == blocks - 1)
+            for (; i < stop; i += block)
+                for (int64_t k = used; k < block; k++)
+                    y[i + k] = 0;
+        i = stop;
+    }
 }
 
 /* e^x, at most 2 units in the last place from the true value; 0 below -103.97 (results below the normal numbers lose digits), infinity above

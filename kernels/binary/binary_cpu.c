@@ -116,9 +116,7 @@ static void run(const sodet_kernel_args *args, uint32_t phase, int64_t begin, in
         int64_t first, last, sa = w.stride[0][0], sb = w.stride[1][0];
         vector_range(&args->out[0], begin, end, &first, &last);
         row(args, first, first * sa, sa, first * sb, sb, last - first);
-        uint32_t kind = ((const sodet_binary_attr *)args->attr)->kind;
-        if (kind == SODET_BINARY_DIV || kind == SODET_BINARY_POW)
-            vector_clear_padding(&args->out[0], first, last);
+        vector_clear_padding(&args->out[0], first, last);
         return;
     }
     int64_t n = w.dim[w.rank - 1];

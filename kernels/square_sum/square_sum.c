@@ -9,6 +9,8 @@ static sodet_status infer(const sodet_node *n, sodet_shape *out, sodet_err *err)
         status = op_check_rank(n, 0, "x", SODET_F32, 1, err);
     if (status != SODET_OK)
         return status;
+    if (n->in_shape[0].dim[0] < 1)
+        return SODET_FAIL(err, SODET_E_INVALID, "square_sum: x has no elements");
     if (attr->groups < 1 || attr->groups > SODET_SQUARE_SUM_GROUPS)
         return SODET_FAIL(err, SODET_E_INVALID, "square_sum: %u groups, 1 to %d expected", attr->groups, SODET_SQUARE_SUM_GROUPS);
     if (op_has(n, 1) || op_has(n, 2)) {

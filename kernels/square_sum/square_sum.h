@@ -1,6 +1,6 @@
 /* square_sum: sums of squares of an arena by group (the gradient's norm), and whether all of it is finite; one pass.
  *
- * Inputs: 0 x [P] F32; 1 start [S] I32 as in sgd_update; 2 group [S] I32, 0..G-1 (a segment of another group is in no sum). 1 and 2
+ * Inputs: 0 x [P] F32, P at least 1; 1 start [S] I32 as in sgd_update; 2 group [S] I32, 0..G-1 (a segment of another group is in no sum). 1 and 2
  * absent: all of x is group 0.
  * Outputs: 0 sum [G] F32; 1 finite F32 scalar: 1 if every element of x (of all groups) is finite, else 0.
  * Sums are made in double, in pieces whose order does not depend on the number of threads.

@@ -53,6 +53,7 @@ static void run(const sodet_kernel_args *args, uint32_t phase, int64_t begin, in
         for (uint32_t k = 0; k < 3; k++)
             at[k] = first * s[k];
         row(args, first, at, s, last - first);
+        vector_clear_padding(&args->out[0], first, last);
         return;
     }
     for (int64_t r = begin; r < end; r++) {
