@@ -206,9 +206,5 @@ sd_loader_config sd_split_loader(const sd_config *cfg, const sd_split *s, uint32
         c.input.mean[i] = (float)core->input.mean.v[i];
         c.input.std[i] = (float)core->input.std.v[i];
     }
-    /* A chain that knows what shape comes out decides the canvas; [input] size where none does. */
-    for (uint32_t i = 0; i < s->n_links; i++)
-        if (s->links[i].ops->shape)
-            c.input.width = c.input.height = 0;
     return c;
 }
