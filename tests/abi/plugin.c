@@ -1,4 +1,4 @@
-/* The handshake: every plugin that misbehaves is refused in a sentence that says what and why. Field case O-46. */
+/* The handshake: every plugin that misbehaves is refused in a sentence that says what and why. Field case O-46 is beside it. */
 #include "check.h"
 
 #include <sys/stat.h>
@@ -153,51 +153,6 @@ static void searching(void)
     CHECK(sd_kind_name(0) == NULL && sd_kind_name(10) == NULL);
 }
 
-typedef struct seen {
-    int good, refused;
-    bool has_good, has_magic;
-} seen;
-static void visit(void *context, uint32_t kind, const char *name, const char *path, const sd_plugin *plugin, const sodet_err *err)
-{
-    seen *s = context;
-    CHECK(kind == SODET_KIND_HEAD && path && (plugin != NULL) == (err == NULL));
-    s->good += plugin != NULL;
-    s->refused += plugin == NULL;
-    s->has_good = s->has_good || (plugin && strcmp(name, "good") == 0);
-    s->has_magic = s->has_magic || (!plugin && strcmp(name, "wrong_magic") == 0);
-}
-
-/* O-46: (a) another ABI, (b) no symbol, (c) a missing function, (d) a text file, (e) another architecture, (f) nothing created, (g) two
- * of one name; each a clear error, and the list shows the good ones anyway. */
-static void field_case_o46(void)
-{
-    refused("wrong_major", "built for plugin ABI 1.0, this sodet (", "build the plugin again");
-    refused("no_symbol", "exports no sodet_plugin_desc", "no sodet plugin");
-    refused("undefined", "uses never_defined_anywhere", "-Wl,-z,defs");
-    refused("text", "not a shared object", "C compiler");
-    refused("bits", "bits", "this machine");
-    create_fails("empty_create", SODET_E_INTERNAL, "gives no instance", "fault of the plugin");
-    seen s = {0};
-    sd_plugin_each(SODET_KIND_HEAD, visit, &s);
-    CHECK(s.has_good && s.has_magic && s.good >= 8 && s.refused >= 15);
-    /* (g) the folder that comes first has it; the other one is not called */
-    sodet_err err = SODET_ERR_INIT;
-    char other[4096];
-    snprintf(other, sizeof other, "%s/cwd", folder);
-    CHECK_OK(sd_plugin_add_folder(other, &err));
-    char target[4096], link[4200];
-    snprintf(target, sizeof target, "%s/head/wrong_magic.so", folder);
-    snprintf(link, sizeof link, "%s/head/good.so", other);
-    unlink(link);
-    CHECK(symlink(target, link) == 0);
-    const sd_plugin *p;
-    CHECK_FAILS(load("good", &p, &err), SODET_E_INVALID, "/cwd/head/good.so");
-    seen again = {0};
-    sd_plugin_each(SODET_KIND_HEAD, visit, &again);
-    CHECK(!again.has_good);
-    unlink(link);
-}
-
 int main(void)
 {
     sodet_err err = SODET_ERR_INIT;
@@ -235,7 +190,6 @@ int main(void)
     create_fails("option_fault", SODET_E_INVALID, "x.ini:3: [head] size = 70: does not go with mode = a", "");
     other_files();
     searching();
-    field_case_o46();
 
     sd_config *cfg;
     sd_instance it;
