@@ -95,8 +95,10 @@ typedef struct cpu_node { /* a node while it is planned */
     uint8_t *form_in, *form_out; /* chosen; plain before */
     void *state;                 /* the planner's, from the plan's pool */
     struct cpu_node *partner;    /* a fused neighbour, if a planner set one */
-    bool skip;                   /* another node does its work; outputs are already placed */
-    char text[64];               /* what describe() says */
+    bool skip;                   /* another node does its work and places its outputs */
+    sodet_value extra[2];        /* values that a fusion reads beside the node's inputs, in form_extra */
+    uint8_t form_extra[2];
+    char text[64]; /* what describe() says */
 } cpu_node;
 
 typedef struct cpu_value {
@@ -158,6 +160,10 @@ bool cpu_can_block(const sodet_shape *s); /* rank 4, F32, no dimension is 0 */
 uint32_t cpu_home(const cpu_plan *p, sodet_value v);
 /* The node of part 0 of the same operator whose input 0 is `x` and output 0 is `y` (either may be absent), or NULL. */
 cpu_node *cpu_forward_of(cpu_plan *p, const sodet_op *op, sodet_value x, sodet_value y);
+/* The one node that uses `v`, if there is just one use and v is no output; NULL otherwise. */
+cpu_node *cpu_only_user(cpu_plan *p, sodet_value v);
+/* The form for an own kernel that takes both: blocked if the map comes so or is wanted so. */
+uint32_t cpu_easy_form(const cpu_plan *p, sodet_value in, sodet_value out, const sodet_shape *shape);
 bool cpu_is_reference(const_dnnl_primitive_desc_t pd); /* oneDNN's unoptimised implementation */
 
 /* ---- for planners (emit); 0 and a set err on failure ---- */
@@ -168,6 +174,8 @@ cpu_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_e
 sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, sodet_err *err);
 /* Output `o`, plain, out of what oneDNN left in `from` in its layout `md`: reordered, or reordered and added to the base. `as`: see below. */
 sodet_status cpu_deliver(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place from, dn_cmd md, dn_cmd as, sodet_err *err);
+/* Where a value that another node of a fusion would have made is to be written. over: a value whose buffer may be taken if it dies here. */
+cpu_place cpu_write_value(cpu_plan *p, cpu_node *n, sodet_value v, uint32_t form, sodet_value over, uint32_t over_form, sodet_err *err);
 bool cpu_dies(const cpu_plan *p, const cpu_node *n, uint32_t input); /* its buffer may be overwritten by this node */
 /* Input `i` in oneDNN's layout `md`; made once for all nodes, in the prologue if the value allows it. `as`: how the plain data are seen
  * (grouped weights), or NULL. */
@@ -195,6 +203,10 @@ cpu_step *cpu_add_step(cpu_plan *p, uint32_t kind, uint32_t node, bool prologue,
 sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
                              uint32_t n_in, uint32_t n_out, const void *attr, sodet_err *err);
 sodet_status cpu_out_of_memory(sodet_err *err);
+
+void cpu_choose_own(cpu_plan *p, cpu_node *n); /* what is done where there is no planner */
+sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err);
+sodet_tensor cpu_tensor(const cpu_plan *p, const sodet_shape *shape, uint32_t form);
 
 /* ---- parts of the backend ---- */
 const cpu_planner *cpu_planner_of(const sodet_op *op);

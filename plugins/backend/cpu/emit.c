@@ -453,6 +453,20 @@ cpu_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_e
     return value->place[form];
 }
 
+cpu_place cpu_write_value(cpu_plan *p, cpu_node *n, sodet_value v, uint32_t form, sodet_value over, uint32_t over_form, sodet_err *err)
+{
+    cpu_value *value = &p->value[v.id];
+    const sodet_shape *shape = &sodet_graph_value(p->graph, v)->shape;
+    cpu_place taken = p->value[over.id].place[over_form];
+    const cpu_buffer *b = over.id ? buffer_of(p, taken) : NULL;
+    if (b && b->lifetime == SODET_LIFE_RUN && b->busy == n->index && value->last[form] != UINT32_MAX &&
+        b->bytes >= form_bytes(p, shape, form)) {
+        cpu_same_place(p, v, form, taken);
+        return taken;
+    }
+    return p->value[v.id].place[form] = work_place(p, v.id, shape, form, n->index, false, err);
+}
+
 sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, sodet_err *err)
 {
     const sodet_node *node = n->node;

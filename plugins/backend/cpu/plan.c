@@ -56,6 +56,29 @@ cpu_node *cpu_forward_of(cpu_plan *p, const sodet_op *op, sodet_value x, sodet_v
     return NULL;
 }
 
+cpu_node *cpu_only_user(cpu_plan *p, sodet_value v)
+{
+    uint32_t last;
+    if (sodet_graph_uses(p->graph, v, &last) != 1 || last >= p->n_nodes || sodet_graph_value(p->graph, v)->is_output)
+        return NULL;
+    for (uint32_t k = 0; k < p->node[last].node->n_in; k++)
+        if (p->node[last].node->in[k].id == v.id)
+            return &p->node[last];
+    return NULL;
+}
+
+uint32_t cpu_easy_form(const cpu_plan *p, sodet_value in, sodet_value out, const sodet_shape *shape)
+{
+    return cpu_can_block(shape) && (p->value[in.id].home == CPU_FORM_BLOCKED || p->value[out.id].wanted) ? CPU_FORM_BLOCKED
+                                                                                                         : CPU_FORM_PLAIN;
+}
+
+sodet_tensor cpu_tensor(const cpu_plan *p, const sodet_shape *shape, uint32_t form)
+{
+    bool blocked = form == CPU_FORM_BLOCKED;
+    return (sodet_tensor){NULL, *shape, blocked ? SODET_BLOCKED : SODET_PLAIN, blocked ? p->device->block : 0};
+}
+
 /* ---- forms of own kernels ---- */
 static bool one_shape(const sodet_shape *a, const sodet_shape *b)
 {
@@ -91,7 +114,7 @@ static bool own_can_block(const sodet_node *n, uint32_t flags)
     return any && (flags & (SODET_CPU_FLAT | SODET_CPU_BLOCKED));
 }
 
-static void choose_own(cpu_plan *p, cpu_node *n)
+void cpu_choose_own(cpu_plan *p, cpu_node *n)
 {
     const sodet_node *node = n->node;
     snprintf(n->text, sizeof n->text, "own");
@@ -118,7 +141,7 @@ static void choose_own(cpu_plan *p, cpu_node *n)
     snprintf(n->text, sizeof n->text, "own nChw%uc", p->device->block);
 }
 
-static sodet_status emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
+sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
     uint32_t all = node->n_in + node->n_out;
@@ -184,15 +207,11 @@ static sodet_status emit_view(cpu_plan *p, cpu_node *n, sodet_err *err)
     return s == SODET_OK ? cpu_written(p, n, 0, to, err) : s;
 }
 
-/* Every input that has elements is empty: sums over nothing are 0, everything else has no elements to compute. */
-static bool is_empty(const sodet_node *n)
+/* Without images, sums are 0 and maps have no elements. Own kernels mind that themselves. */
+static bool is_empty(const cpu_node *n)
 {
-    if (n->op->flags & SODET_OP_COLLECTIVE) /* every rank meets the others, whatever it holds */
-        return false;
-    for (uint32_t o = 0; o < n->n_out; o++)
-        if (n->op->shares && n->op->shares(n, o))
-            return false;
-    return n->n_in && n->in[0].id && sodet_elements(&n->in_shape[0]) == 0;
+    const sodet_node *node = n->node;
+    return n->planner && n->planner->maps && node->in[0].id && sodet_elements(&node->in_shape[0]) == 0;
 }
 
 static sodet_status emit_empty(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -201,6 +220,8 @@ static sodet_status emit_empty(cpu_plan *p, cpu_node *n, sodet_err *err)
         cpu_place to = cpu_write(p, n, o, UINT32_MAX, err);
         if (!to)
             return err && err->code ? err->code : cpu_out_of_memory(err);
+        if (n->node->op->shares && n->node->op->shares(n->node, o)) /* a state stays as it is */
+            continue;
         sodet_status s = cpu_emit_zero(p, n, to, (uint64_t)sodet_elements(&n->node->out_shape[o]) * 4, err);
         if (s == SODET_OK)
             s = cpu_written(p, n, o, to, err);
@@ -266,14 +287,16 @@ static sodet_status choose(cpu_plan *p, sodet_err *err)
     for (uint32_t i = 0; i < p->n_nodes; i++) {
         cpu_node *n = &p->node[i];
         const sodet_node *node = n->node;
-        if (is_empty(node)) {
+        if (n->skip) {
+            snprintf(n->text, sizeof n->text, "fused into %s", n->partner->node->op->name);
+        } else if (is_empty(n)) {
             snprintf(n->text, sizeof n->text, "empty");
         } else if (n->planner) {
             sodet_status s = n->planner->choose(p, n, err);
             if (s != SODET_OK)
                 return s;
         } else if (n->kernel) {
-            choose_own(p, n);
+            cpu_choose_own(p, n);
         }
         for (uint32_t o = 0; o < node->n_out; o++) {
             uint32_t home = n->form_out[o];
@@ -303,9 +326,12 @@ static void find_lives(cpu_plan *p)
         const sodet_node *node = n->node;
         for (uint32_t o = 0; o < node->n_out; o++)
             use_value(p, node->out[o].id, p->value[node->out[o].id].home, i);
-        for (uint32_t k = 0; k < node->n_in; k++)
+        for (uint32_t k = 0; k < node->n_in && !n->skip; k++)
             if (node->in[k].id)
                 use_value(p, node->in[k].id, n->form_in[k], i);
+        for (uint32_t k = 0; k < 2; k++)
+            if (n->extra[k].id)
+                use_value(p, n->extra[k].id, n->form_extra[k], i);
         for (uint32_t o = 0; node->base && o < node->n_out; o++)
             if (node->base[o].id)
                 use_value(p, node->base[o].id, p->value[node->base[o].id].home, i);
@@ -354,12 +380,12 @@ static sodet_status emit(cpu_plan *p, sodet_err *err)
         sodet_status s;
         if (n->node->op->flags & SODET_OP_VIEW)
             s = emit_view(p, n, err);
-        else if (is_empty(n->node))
+        else if (is_empty(n))
             s = emit_empty(p, n, err);
         else if (n->planner)
             s = n->planner->emit(p, n, err);
         else
-            s = emit_own(p, n, err);
+            s = cpu_emit_own(p, n, err);
         if (s != SODET_OK)
             return s;
     }

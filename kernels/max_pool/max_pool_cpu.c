@@ -1,0 +1,210 @@
+/* On blocked maps the lanes of a block are compared together, and `where` holds the winner's tap, row * kernel_w + column within the window: a
+ * byte for each element of the blocked map, or two if the kernel has more than 256 taps. On plain maps it holds row * W + column, as the
+ * reference's does. */
+#include <stdio.h>
+
+#include "kernels/kernels.h"
+#include "kernels/max_pool/pool_vector.h"
+#include "plugins/backend/cpu/cpu.h"
+
+static int wide_taps(const sodet_pool_attr *a)
+{
+    return a->kernel_h * a->kernel_w > 256;
+}
+
+SODET_INLINE void store_taps(void *where, int64_t at, const int32_t *tap, const int64_t lanes, int wide)
+{
+    if (!where)
+        return;
+    if (wide)
+        for (int64_t k = 0; k < lanes; k++)
+            ((uint16_t *)where)[at + k] = (uint16_t)tap[k];
+    else
+        for (int64_t k = 0; k < lanes; k++)
+            ((uint8_t *)where)[at + k] = (uint8_t)tap[k];
+}
+
+SODET_INLINE void forward_lanes(const sodet_pool_attr *a, const pool_plane *p, const float *x, float *y, void *where, int64_t plane,
+                                const int64_t lanes)
+{
+    const int wide = wide_taps(a);
+    for (int64_t i = 0; i < p->oh; i++) {
+        pool_range rows = pool_range_of(i, a->stride_h, a->pad_top, a->kernel_h, p->h);
+        for (int64_t j = 0; j < p->ow; j++) {
+            pool_range columns = pool_range_of(j, a->stride_w, a->pad_left, a->kernel_w, p->w);
+            float best[16];
+            int32_t tap[16];
+            const float *first = x + ((plane * p->h + rows.begin) * p->w + columns.begin) * lanes;
+            for (int64_t k = 0; k < lanes; k++) {
+                best[k] = first[k];
+                tap[k] = (int32_t)((rows.begin - rows.first) * a->kernel_w + columns.begin - columns.first);
+            }
+            for (int64_t r = rows.begin; r < rows.end; r++)
+                for (int64_t t = columns.begin; t < columns.end; t++) {
+                    const float *v = x + ((plane * p->h + r) * p->w + t) * lanes;
+                    const int32_t here = (int32_t)((r - rows.first) * a->kernel_w + t - columns.first);
+                    for (int64_t k = 0; k < lanes; k++) { /* the first NaN wins and stays */
+                        int wins = !(v[k] <= best[k]) & (best[k] == best[k]);
+                        tap[k] = wins ? here : tap[k];
+                        best[k] = wins ? v[k] : best[k];
+                    }
+                }
+            int64_t at = ((plane * p->oh + i) * p->ow + j) * lanes;
+            for (int64_t k = 0; k < lanes; k++)
+                y[at + k] = best[k];
+            store_taps(where, at, tap, lanes, wide);
+        }
+    }
+}
+
+SODET_CLONES
+static void forward_blocked(const sodet_pool_attr *a, const pool_plane *p, const float *x, float *y, void *where, int64_t plane)
+{
+    if (p->lanes == 16)
+        forward_lanes(a, p, x, y, where, plane, 16);
+    else
+        forward_lanes(a, p, x, y, where, plane, 8);
+}
+
+static void forward_plain(const sodet_pool_attr *a, const pool_plane *p, const float *x, float *y, int32_t *where, int64_t plane)
+{
+    x += plane * p->h * p->w;
+    for (int64_t i = 0; i < p->oh; i++) {
+        pool_range rows = pool_range_of(i, a->stride_h, a->pad_top, a->kernel_h, p->h);
+        for (int64_t j = 0; j < p->ow; j++) {
+            pool_range columns = pool_range_of(j, a->stride_w, a->pad_left, a->kernel_w, p->w);
+            int64_t best = rows.begin * p->w + columns.begin;
+            for (int64_t r = rows.begin; r < rows.end; r++)
+                for (int64_t t = columns.begin; t < columns.end; t++) {
+                    int64_t at = r * p->w + t;
+                    if (!(x[at] <= x[best]) && x[best] == x[best])
+                        best = at;
+                }
+            int64_t at = (plane * p->oh + i) * p->ow + j;
+            y[at] = x[best];
+            if (where)
+                where[at] = (int32_t)best;
+        }
+    }
+}
+
+static int64_t units_forward(const sodet_kernel_args *k, uint32_t phase)
+{
+    (void)phase;
+    return pool_plane_of(&k->in[0], &k->out[0].shape).planes;
+}
+
+static void forward(const sodet_kernel_args *k, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
+{
+    (void)phase, (void)thread;
+    pool_plane p = pool_plane_of(&k->in[0], &k->out[0].shape);
+    void *where = k->n_out > 1 ? k->out[1].data : NULL;
+    for (int64_t plane = begin; plane < end; plane++)
+        if (p.lanes == 1)
+            forward_plain(k->attr, &p, k->in[0].data, k->out[0].data, where, plane);
+        else
+            forward_blocked(k->attr, &p, k->in[0].data, k->out[0].data, where, plane);
+}
+
+/* A row of windows reaches down to some row of the map: rows are cleared when the first window reaches them, so that they are still in the cache
+ * when gradients are added. */
+SODET_INLINE void backward_lanes(const sodet_pool_attr *a, const pool_plane *p, const void *where, const float *dy, float *dx,
+                                 int64_t plane, const int64_t lanes)
+{
+    const int wide = wide_taps(a), few = a->kernel_h * a->kernel_w <= 16;
+    const int64_t row = p->w * lanes;
+    int64_t cleared = 0;
+    dx += plane * p->h * row;
+    for (int64_t i = 0; i < p->oh; i++) {
+        pool_range rows = pool_range_of(i, a->stride_h, a->pad_top, a->kernel_h, p->h);
+        if (rows.end > cleared) {
+            memset(dx + cleared * row, 0, (size_t)((rows.end - cleared) * row) * sizeof *dx);
+            cleared = rows.end;
+        }
+        for (int64_t j = 0; j < p->ow; j++) {
+            pool_range columns = pool_range_of(j, a->stride_w, a->pad_left, a->kernel_w, p->w);
+            int64_t at = ((plane * p->oh + i) * p->ow + j) * lanes;
+            int32_t tap[16];
+            for (int64_t k = 0; k < lanes; k++)
+                tap[k] = wide ? (int32_t)((const uint16_t *)where)[at + k] : (int32_t)((const uint8_t *)where)[at + k];
+            if (few) { /* every tap takes the gradients of the lanes that it won */
+                float g[16];
+                for (int64_t k = 0; k < lanes; k++)
+                    g[k] = dy[at + k];
+                for (int64_t r = rows.begin; r < rows.end; r++)
+                    for (int64_t t = columns.begin; t < columns.end; t++) {
+                        const int32_t here = (int32_t)((r - rows.first) * a->kernel_w + t - columns.first);
+                        float *to = dx + r * row + t * lanes;
+                        for (int64_t k = 0; k < lanes; k++)
+                            to[k] += tap[k] == here ? g[k] : 0;
+                    }
+            } else {
+                for (int64_t k = 0; k < lanes; k++)
+                    dx[(rows.first + tap[k] / a->kernel_w) * row + (columns.first + tap[k] % a->kernel_w) * lanes + k] += dy[at + k];
+            }
+        }
+    }
+    if (cleared < p->h)
+        memset(dx + cleared * row, 0, (size_t)((p->h - cleared) * row) * sizeof *dx);
+}
+
+SODET_CLONES
+static void backward_blocked(const sodet_pool_attr *a, const pool_plane *p, const void *where, const float *dy, float *dx, int64_t plane)
+{
+    if (p->lanes == 16)
+        backward_lanes(a, p, where, dy, dx, plane, 16);
+    else
+        backward_lanes(a, p, where, dy, dx, plane, 8);
+}
+
+static int64_t units_backward(const sodet_kernel_args *k, uint32_t phase)
+{
+    (void)phase;
+    return pool_plane_of(&k->out[0], &k->in[1].shape).planes;
+}
+
+static void backward(const sodet_kernel_args *k, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
+{
+    (void)phase, (void)thread;
+    pool_plane p = pool_plane_of(&k->out[0], &k->in[1].shape);
+    const float *dy = k->in[1].data;
+    float *dx = k->out[0].data;
+    for (int64_t plane = begin; plane < end; plane++) {
+        if (p.lanes > 1) {
+            backward_blocked(k->attr, &p, k->in[0].data, dy, dx, plane);
+            continue;
+        }
+        const int32_t *where = k->in[0].data;
+        memset(dx + plane * p.h * p.w, 0, (size_t)(p.h * p.w) * sizeof *dx);
+        for (int64_t i = plane * p.oh * p.ow; i < (plane + 1) * p.oh * p.ow; i++)
+            dx[plane * p.h * p.w + where[i]] += dy[i];
+    }
+}
+
+const sodet_cpu_kernel sodet_cpu_max_pool[] = {
+    {.struct_size = sizeof(sodet_cpu_kernel), .flags = SODET_CPU_BLOCKED, .units = units_forward, .run = forward},
+    {.struct_size = sizeof(sodet_cpu_kernel), .flags = SODET_CPU_BLOCKED, .units = units_backward, .run = backward}};
+
+/* Both parts must come to the same layout, and the taps of a blocked map must find room in `where`, 4 bytes for each element of the plain one. */
+static uint64_t maps(const sodet_node *n)
+{
+    return n->part == 0 ? 1 : 2;
+}
+
+static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
+{
+    (void)err;
+    const sodet_node *node = n->node;
+    const sodet_shape *windows = node->part == 0 ? &node->out_shape[0] : &node->in_shape[1];
+    const sodet_shape *map = node->part == 0 ? &node->in_shape[0] : &node->out_shape[0];
+    int64_t c = windows->dim[1], block = p->device->block, bytes = wide_taps(node->attr) ? 2 : 1;
+    bool block_it = cpu_can_block(map) && c > 4 && (c + block - 1) / block * block * bytes <= 4 * c && node->attr;
+    if (block_it) {
+        n->form_in[node->part == 0 ? 0 : 1] = CPU_FORM_BLOCKED;
+        n->form_out[0] = CPU_FORM_BLOCKED;
+    }
+    snprintf(n->text, sizeof n->text, "own%s", block_it ? " blocked" : "");
+    return SODET_OK;
+}
+
+const cpu_planner sodet_cpu_plan_max_pool = {.maps = maps, .choose = choose, .emit = cpu_emit_own};
