@@ -38,6 +38,10 @@ typedef struct sd_data_cfg {
     uint32_t queue;                  /* closed batches kept ready */
     sodet_string_list classes;       /* names, or one "@file" (see sd_config_path); empty: the dataset's */
     uint32_t broken;                 /* SD_BROKEN_*: a picture or annotation that cannot be read */
+    uint32_t unknown_class, bad_box; /* SD_BROKEN_*: an object of a class that is not in the list; a box without area */
+    uint32_t drop_empty;             /* pictures without objects are left out */
+    uint32_t ignore_orientation;     /* pictures are not turned as their EXIF tag says */
+    uint64_t max_pixels;             /* of a picture; larger ones are refused before memory is taken */
     uint32_t shuffle;                /* training order */
     uint32_t train_limit, val_limit; /* use the first n samples; 0: all */
     uint32_t last;                   /* SD_LAST_*: the last batch of a training epoch may be smaller, is left out, or is filled up */

@@ -1,6 +1,5 @@
 #include "core/data/recipe.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- classes ---- */
@@ -42,58 +41,6 @@ sodet_status sd_recipe_classes(const sd_config *cfg, sd_pool *pool, const char *
     *names = table;
     return SODET_OK;
 }
-
-/* ---- the first n samples ---- */
-struct sd_limited {
-    const sodet_dataset_ops *ops;
-    void *self;
-    uint64_t *left; /* of all parts together, while they are opened in order */
-};
-
-static sodet_status limited_open(void *self, uint64_t *n, sodet_err *err)
-{
-    struct sd_limited *l = self;
-    sodet_status s = l->ops->open(l->self, n, err);
-    if (s == SODET_OK) {
-        if (*n > *l->left)
-            *n = *l->left;
-        *l->left -= *n;
-    }
-    return s;
-}
-
-static sodet_status limited_describe(const void *self, uint64_t index, sodet_sample *out, sodet_err *err)
-{
-    const struct sd_limited *l = self;
-    return l->ops->describe(l->self, index, out, err);
-}
-
-static sodet_status limited_pixels(const void *self, uint64_t index, sodet_sample *out, sodet_err *err)
-{
-    const struct sd_limited *l = self;
-    return l->ops->pixels(l->self, index, out, err);
-}
-
-static const char *const *limited_classes(const void *self)
-{
-    const struct sd_limited *l = self;
-    return l->ops->classes ? l->ops->classes(l->self) : NULL;
-}
-
-static int64_t limited_category(const void *self, uint32_t i)
-{
-    const struct sd_limited *l = self;
-    return l->ops->category_id ? l->ops->category_id(l->self, i) : (int64_t)i + 1;
-}
-
-static const sodet_dataset_ops limited_ops = {
-    .struct_size = sizeof(sodet_dataset_ops),
-    .open = limited_open,
-    .describe = limited_describe,
-    .pixels = limited_pixels,
-    .classes = limited_classes,
-    .category_id = limited_category,
-};
 
 /* ---- splits ---- */
 void sd_split_close(sd_split *s)
@@ -152,22 +99,18 @@ static sodet_status open_parts(sd_config *cfg, uint32_t which, const char *const
         status = sd_recipe_classes(cfg, &s->pool, &classes, &n_classes, err);
     if (status != SODET_OK)
         return status;
-    uint64_t left = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit;
     s->part = sd_pool_alloc(&s->pool, s->n_parts * sizeof *s->part);
-    s->limited = sd_pool_alloc(&s->pool, s->n_parts * sizeof *s->limited);
-    if (!s->part || !s->limited)
+    if (!s->part)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the data sets");
-    for (uint32_t i = 0; i < s->n_parts; i++) {
-        s->limited[i] = (struct sd_limited){.ops = s->parts[i].ops, .self = s->parts[i].self, .left = &left};
+    for (uint32_t i = 0; i < s->n_parts; i++)
         s->part[i] = (sd_dataset_part){.label = labels->v[i], .ops = s->parts[i].ops, .self = s->parts[i].self};
-        if (left) {
-            s->part[i].ops = &limited_ops;
-            s->part[i].self = &s->limited[i];
-        }
-    }
-    sd_data_rules rules;
-    sd_data_rules_init(&rules);
-    rules.bad_file = data->broken == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP;
+    const sd_data_rules rules = {.unknown_class = data->unknown_class == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+                                 .bad_box = data->bad_box == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+                                 .bad_file = data->broken == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+                                 .drop_empty = data->drop_empty,
+                                 .ignore_orientation = data->ignore_orientation,
+                                 .max_pixels = data->max_pixels,
+                                 .limit = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit};
     return sd_dataset_open(s->part, s->n_parts, classes, n_classes, &rules, &s->dataset, err);
 }
 
@@ -197,7 +140,10 @@ sd_loader_config sd_split_loader(const sd_config *cfg, const sd_split *s, uint32
     sd_loader_config c = {.dataset = s->dataset,
                           .links = s->links,
                           .n_links = s->n_links,
-                          .input = {.width = core->input.size.width, .height = core->input.size.height, .channels = core->input.channels},
+                          .input = {.width = core->input.size.width,
+                                    .height = core->input.size.height,
+                                    .pad_to = core->input.pad_to,
+                                    .channels = core->input.channels},
                           .seed = (uint64_t)core->run.seed,
                           .shuffle = which == SD_SPLIT_TRAIN ? core->data.shuffle : 0,
                           .threads = core->data.workers,

@@ -13,7 +13,6 @@ typedef struct sd_split {
     sd_instance *parts, *transforms;
     sd_dataset_part *part;
     sd_link *links;
-    struct sd_limited *limited; /* the parts as [data] train_limit or val_limit cuts them */
     sd_dataset *dataset;
     sd_pool pool;
 } sd_split;
