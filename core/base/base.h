@@ -51,7 +51,7 @@ sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, .
 sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64_t *n, sodet_err *err);
 /* Writes beside it, fsyncs, renames, fsyncs the folder: at every moment the path holds the old or the new file whole. */
 sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err);
-sodet_status sd_make_folders(const char *path, sodet_err *err); /* mkdir -p */
+sodet_status sd_make_folders(const char *path, sodet_err *err);          /* mkdir -p */
 char *sd_path_join(sd_pool *pool, const char *folder, const char *name); /* name itself if it is absolute */
 bool sd_path_exists(const char *path);
 
@@ -65,7 +65,7 @@ struct sodet_stream {
 };
 sodet_stream sd_stream(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t link);
 uint64_t sd_stream_bits(sodet_stream *r);
-double sd_stream_normal(sodet_stream *r); /* mean 0, deviation 1; uses two values */
+double sd_stream_normal(sodet_stream *r);                      /* mean 0, deviation 1; uses two values */
 void sd_shuffle(uint64_t *items, uint64_t n, sodet_stream *r); /* Fisher-Yates */
 
 /* ---- time and log ---- */

@@ -4,13 +4,5 @@
 extern const sd_command sd_cmd_check, sd_cmd_data, sd_cmd_eval, sd_cmd_help, sd_cmd_import, sd_cmd_list, sd_cmd_new, sd_cmd_train;
 
 const sd_command *const sd_commands[] = {
-    &sd_cmd_train,
-    &sd_cmd_eval,
-    &sd_cmd_check,
-    &sd_cmd_data,
-    &sd_cmd_list,
-    &sd_cmd_help,
-    &sd_cmd_new,
-    &sd_cmd_import,
-    NULL,
+    &sd_cmd_train, &sd_cmd_eval, &sd_cmd_check, &sd_cmd_data, &sd_cmd_list, &sd_cmd_help, &sd_cmd_new, &sd_cmd_import, NULL,
 };
