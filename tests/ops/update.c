@@ -59,6 +59,18 @@ static void square_sum(opcase *c)
     op_result(c, finite);
 }
 
+/* One element in a hundred is infinite, none is NaN. */
+static void square_sum_infinite(opcase *c)
+{
+    sodet_graph *g = op_graph(c);
+    const float infinite = INFINITY;
+    sodet_value finite, x = op_fixed(c, 0), scalar = sodet_constant(g, &(sodet_shape){.dtype = SODET_F32}, &infinite);
+    sodet_value sum =
+        sodet_square_sum(g, sodet_where(g, sodet_gt(g, x, sodet_scalar(g, 0.98)), scalar, x), SODET_NONE, SODET_NONE, 1, &finite);
+    op_result(c, sodet_min(g, sum, sodet_scalar(g, 1)));
+    op_result(c, finite);
+}
+
 static void clip(opcase *c)
 {
     static const float limit = 10, scale = 0.125f;
@@ -99,6 +111,7 @@ const opcase_entry opcases_update[] = {
     {.name = "square sum, groups", .build = square_sum, .shape = {N}, .option = {1}},
     {.name = "square sum, large mean", .build = square_sum, .shape = {N}, .option = {1}, .data = OP_LARGE_MEAN},
     {.name = "square sum, special", .build = square_sum, .shape = {N}, .option = {1}, .data = OP_SPECIAL},
+    {.name = "square sum, infinite", .build = square_sum_infinite, .shape = {N}},
     {.name = "square sum, one", .build = square_sum, .shape = {"1"}},
     {.name = "clip factor", .build = clip, .shape = {N}},
     {.name = NULL}};
