@@ -1,30 +1,30 @@
 /* kernels/channels.h: walking over maps channel by channel, for the normalisations' CPU kernels.
  *
- * A stripe is what lies together in memory and belongs to the same channels of one sample: a plane of a plain map, or a block of channels
- * of a blocked one. Both are seen as positions of LANES numbers: in a blocked map a lane is a channel, in a plain one all lanes belong to
- * one channel, and up to LANES - 1 numbers are left over at the end. */
+ * A stripe is what lies together in memory and belongs to the same channels of one sample: a plane of a plain map (block = 1), or a block of
+ * channels of a blocked one (block = 8 or 16). It is read as vectors of LANES numbers, whatever the block: lane k belongs to channel
+ * k % block of the stripe, and so does number k of what is left over at the end. */
 #ifndef SD_KERNELS_CHANNELS_H
 #define SD_KERNELS_CHANNELS_H
 
 #include "kernels/vector.h"
 
-enum { CHANNELS_LANES = 16, CHANNELS_CHUNK = 64 /* positions that are added up in float before they go into a double */ };
+enum { LANES = 16, CHUNK = 64 /* vectors that are added up in float before they go into a double */ };
 
 typedef struct stripes {
     int64_t batch, channels, area;
     int64_t per_sample; /* stripes of a sample */
-    int64_t block;      /* channels of a stripe: 1, 8 or 16 */
-    int64_t lanes;      /* 16, or 8 where blocks are of 8 */
+    int64_t block;      /* channels of a stripe */
+    int64_t vectors, rest;
 } stripes;
 
 static inline stripes stripes_of(const sodet_tensor *t)
 {
-    stripes s = {.batch = t->shape.dim[0], .channels = t->shape.dim[1], .area = 1, .block = 1, .lanes = CHANNELS_LANES};
+    stripes s = {.batch = t->shape.dim[0], .channels = t->shape.dim[1], .area = 1, .block = t->layout == SODET_BLOCKED ? t->block : 1};
     for (uint32_t i = 2; i < t->shape.rank; i++)
         s.area *= t->shape.dim[i];
-    if (t->layout == SODET_BLOCKED)
-        s.block = s.lanes = t->block;
     s.per_sample = (s.channels + s.block - 1) / s.block;
+    s.vectors = s.area * s.block / LANES;
+    s.rest = s.area * s.block % LANES;
     return s;
 }
 
@@ -33,17 +33,17 @@ static inline int64_t stripes_count(const stripes *s)
     return s->batch * s->per_sample;
 }
 
-static inline int64_t stripes_channel(const stripes *s, int64_t stripe) /* the first one */
+/* Channel of lane k; behind the last one in the padding of a blocked map. */
+static inline int64_t stripes_channel(const stripes *s, int64_t stripe, int64_t k)
 {
-    return stripe % s->per_sample * s->block;
+    return stripe % s->per_sample * s->block + k % s->block;
 }
 
 /* A vector over channels as the lanes of a stripe see it; 0 behind the last channel. */
 SODET_INLINE void stripes_vector(const stripes *s, int64_t stripe, const float *vector, float *lane)
 {
-    int64_t first = stripes_channel(s, stripe);
-    for (int64_t k = 0; k < s->lanes; k++) {
-        int64_t c = s->block == 1 ? first : first + k;
+    for (int64_t k = 0; k < LANES; k++) {
+        int64_t c = stripes_channel(s, stripe, k);
         lane[k] = c < s->channels ? vector[c] : 0;
     }
 }
@@ -63,135 +63,83 @@ static inline void moments_merge(moments *a, moments b)
     a->count = n;
 }
 
-/* Moments of each lane over `n` positions: sums of a chunk in float about the chunk's own mean, chunks merged in double. */
-SODET_INLINE void moments_of_lanes(const float *x, int64_t n, moments *out, const int lanes)
-{
-    for (int k = 0; k < lanes; k++)
-        out[k] = (moments){0, 0, 0};
-    for (int64_t p = 0; p < n; p += CHANNELS_CHUNK) {
-        const int64_t m = n - p < CHANNELS_CHUNK ? n - p : CHANNELS_CHUNK;
-        const float *from = x + p * lanes, share = 1.0f / (float)m;
-        float mean[CHANNELS_LANES], sum[CHANNELS_LANES] = {0}, squares[CHANNELS_LANES] = {0};
-        /* about the first position, so that a large mean costs no digits */
-        for (int64_t i = 0; i < m; i++)
-            for (int k = 0; k < lanes; k++)
-                sum[k] += from[i * lanes + k] - from[k];
-        for (int k = 0; k < lanes; k++)
-            mean[k] = sum[k] * share;
-        for (int64_t i = 0; i < m; i++)
-            for (int k = 0; k < lanes; k++) {
-                float d = (from[i * lanes + k] - from[k]) - mean[k];
-                squares[k] += d * d;
-            }
-        for (int k = 0; k < lanes; k++)
-            moments_merge(&out[k], (moments){(double)m, (double)from[k] + (double)sum[k] / (double)m, (double)squares[k]});
-    }
-}
-
-/* Moments of the channels of a stripe: out[block]. */
+/* Moments of the channels of a stripe, out[block]: of each lane of a chunk in float about the chunk's own mean, chunks merged in double. */
 SODET_INLINE void stripe_moments(const stripes *s, const float *x, moments *out)
 {
-    if (s->block == 16) {
-        moments_of_lanes(x, s->area, out, 16);
-    } else if (s->block == 8) {
-        moments_of_lanes(x, s->area, out, 8);
-    } else {
-        moments lane[CHANNELS_LANES], all = {0, 0, 0};
-        int64_t positions = s->area / CHANNELS_LANES;
-        moments_of_lanes(x, positions, lane, CHANNELS_LANES);
-        for (int k = 0; k < CHANNELS_LANES; k++)
-            moments_merge(&all, lane[k]);
-        for (int64_t i = positions * CHANNELS_LANES; i < s->area; i++)
-            moments_merge(&all, (moments){1, (double)x[i], 0});
-        *out = all;
-    }
-}
-
-SODET_INLINE void slopes_of_lanes(const float *x, const float *dy, int64_t n, const float *mean, double *plain, double *along,
-                                  const int lanes)
-{
-    for (int k = 0; k < lanes; k++)
-        plain[k] = along[k] = 0;
-    for (int64_t p = 0; p < n; p += CHANNELS_CHUNK) {
-        const int64_t m = n - p < CHANNELS_CHUNK ? n - p : CHANNELS_CHUNK;
-        const float *from = x + p * lanes, *slope = dy + p * lanes;
-        float a[CHANNELS_LANES] = {0}, b[CHANNELS_LANES] = {0};
+    moments lane[LANES] = {{0, 0, 0}};
+    for (int64_t v = 0; v < s->vectors; v += CHUNK) {
+        const int64_t m = s->vectors - v < CHUNK ? s->vectors - v : CHUNK;
+        const float *from = x + v * LANES;
+        const vector16 first = vector16_at(from); /* about the first one, so that a large mean costs no digits */
+        vector16 sum = {0}, squares = {0};
         for (int64_t i = 0; i < m; i++)
-            for (int k = 0; k < lanes; k++) {
-                a[k] += slope[i * lanes + k];
-                b[k] += slope[i * lanes + k] * (from[i * lanes + k] - mean[k]);
-            }
-        for (int k = 0; k < lanes; k++) {
-            plain[k] += (double)a[k];
-            along[k] += (double)b[k];
+            sum += vector16_at(from + i * LANES) - first;
+        const vector16 mean = sum / (float)m;
+        for (int64_t i = 0; i < m; i++) {
+            const vector16 d = (vector16_at(from + i * LANES) - first) - mean;
+            squares += d * d;
         }
+        for (int k = 0; k < LANES; k++)
+            moments_merge(&lane[k], (moments){(double)m, (double)from[k] + (double)sum[k] / (double)m, (double)squares[k]});
     }
+    for (int64_t c = 0; c < s->block; c++)
+        out[c] = (moments){0, 0, 0};
+    for (int k = 0; k < LANES; k++)
+        moments_merge(&out[k % s->block], lane[k]);
+    for (int64_t k = 0; k < s->rest; k++)
+        moments_merge(&out[k % s->block], (moments){1, (double)x[s->vectors * LANES + k], 0});
 }
 
 /* sum dy and sum dy * (x - mean) of the channels of a stripe; mean: as lanes. */
 SODET_INLINE void stripe_slopes(const stripes *s, const float *x, const float *dy, const float *mean, double *plain, double *along)
 {
-    if (s->block == 16) {
-        slopes_of_lanes(x, dy, s->area, mean, plain, along, 16);
-    } else if (s->block == 8) {
-        slopes_of_lanes(x, dy, s->area, mean, plain, along, 8);
-    } else {
-        double a[CHANNELS_LANES], b[CHANNELS_LANES];
-        int64_t positions = s->area / CHANNELS_LANES;
-        slopes_of_lanes(x, dy, positions, mean, a, b, CHANNELS_LANES);
-        plain[0] = along[0] = 0;
-        for (int k = 0; k < CHANNELS_LANES; k++) {
-            plain[0] += a[k];
-            along[0] += b[k];
+    double all[2][LANES] = {{0}};
+    const vector16 centre = vector16_at(mean);
+    for (int64_t v = 0; v < s->vectors; v += CHUNK) {
+        const int64_t m = s->vectors - v < CHUNK ? s->vectors - v : CHUNK;
+        vector16 a = {0}, b = {0};
+        for (int64_t i = v; i < v + m; i++) {
+            const vector16 slope = vector16_at(dy + i * LANES);
+            a += slope;
+            b += slope * (vector16_at(x + i * LANES) - centre);
         }
-        for (int64_t i = positions * CHANNELS_LANES; i < s->area; i++) {
-            plain[0] += (double)dy[i];
-            along[0] += (double)dy[i] * ((double)x[i] - (double)mean[0]);
+        for (int k = 0; k < LANES; k++) {
+            all[0][k] += (double)a[k];
+            all[1][k] += (double)b[k];
         }
     }
-}
-
-SODET_INLINE void scaled_lanes(float *y, const float *x, int64_t n, const float *mean, const float *factor, const float *shift,
-                               const int lanes)
-{
-    for (int64_t p = 0; p < n; p++)
-        for (int k = 0; k < lanes; k++)
-            y[p * lanes + k] = (x[p * lanes + k] - mean[k]) * factor[k] + shift[k];
+    for (int64_t c = 0; c < s->block; c++)
+        plain[c] = along[c] = 0;
+    for (int k = 0; k < LANES; k++) {
+        plain[k % s->block] += all[0][k];
+        along[k % s->block] += all[1][k];
+    }
+    for (int64_t k = 0; k < s->rest; k++) {
+        const int64_t i = s->vectors * LANES + k;
+        plain[k % s->block] += (double)dy[i];
+        along[k % s->block] += (double)dy[i] * ((double)x[i] - (double)mean[k]);
+    }
 }
 
 /* y = (x - mean) * factor + shift; vectors as lanes. */
 SODET_INLINE void stripe_scaled(const stripes *s, float *y, const float *x, const float *mean, const float *factor, const float *shift)
 {
-    if (s->block == 16) {
-        scaled_lanes(y, x, s->area, mean, factor, shift, 16);
-    } else if (s->block == 8) {
-        scaled_lanes(y, x, s->area, mean, factor, shift, 8);
-    } else {
-        for (int64_t i = 0; i < s->area; i++)
-            y[i] = (x[i] - mean[0]) * factor[0] + shift[0];
-    }
-}
-
-SODET_INLINE void sloped_lanes(float *dx, const float *x, const float *dy, int64_t n, const float *mean, const float *a, const float *b,
-                               const float *c, const int lanes)
-{
-    for (int64_t p = 0; p < n; p++)
-        for (int k = 0; k < lanes; k++)
-            dx[p * lanes + k] = a[k] * dy[p * lanes + k] - b[k] * (x[p * lanes + k] - mean[k]) - c[k];
+    const vector16 m = vector16_at(mean), f = vector16_at(factor), b = vector16_at(shift);
+    for (int64_t i = 0; i < s->vectors * LANES; i += LANES)
+        vector16_at(y + i) = (vector16_at(x + i) - m) * f + b;
+    for (int64_t k = 0, i = s->vectors * LANES; k < s->rest; k++, i++)
+        y[i] = (x[i] - mean[k]) * factor[k] + shift[k];
 }
 
 /* dx = a * dy - b * (x - mean) - c; vectors as lanes. */
 SODET_INLINE void stripe_sloped(const stripes *s, float *dx, const float *x, const float *dy, const float *mean, const float *a,
                                 const float *b, const float *c)
 {
-    if (s->block == 16) {
-        sloped_lanes(dx, x, dy, s->area, mean, a, b, c, 16);
-    } else if (s->block == 8) {
-        sloped_lanes(dx, x, dy, s->area, mean, a, b, c, 8);
-    } else {
-        for (int64_t i = 0; i < s->area; i++)
-            dx[i] = a[0] * dy[i] - b[0] * (x[i] - mean[0]) - c[0];
-    }
+    const vector16 m = vector16_at(mean), va = vector16_at(a), vb = vector16_at(b), vc = vector16_at(c);
+    for (int64_t i = 0; i < s->vectors * LANES; i += LANES)
+        vector16_at(dx + i) = va * vector16_at(dy + i) - vb * (vector16_at(x + i) - m) - vc;
+    for (int64_t k = 0, i = s->vectors * LANES; k < s->rest; k++, i++)
+        dx[i] = a[k] * dy[i] - b[k] * (x[i] - mean[k]) - c[k];
 }
 
 #endif

@@ -24,6 +24,10 @@
 #endif
 #define SODET_INLINE static inline __attribute__((always_inline))
 
+/* Sixteen floats at once, whatever the machine's registers hold; anywhere in memory: vector16_at(p) is what lies at p. */
+typedef float vector16 __attribute__((vector_size(64), aligned(4), may_alias));
+#define vector16_at(p) (*(vector16 *)(uintptr_t)(p))
+
 /* Flat kernels work in pieces of this many elements. */
 #define VECTOR_PIECE 2048
 

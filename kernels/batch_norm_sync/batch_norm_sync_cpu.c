@@ -16,7 +16,7 @@ static int64_t columns(int64_t channels)
 static uint64_t scratch(const sodet_node *n, uint32_t n_threads)
 {
     (void)n_threads;
-    return (uint64_t)n->in_shape[0].dim[0] * (uint64_t)(n->in_shape[0].dim[1] + CHANNELS_LANES) * sizeof(moments);
+    return (uint64_t)n->in_shape[0].dim[0] * (uint64_t)(n->in_shape[0].dim[1] + LANES) * sizeof(moments);
 }
 
 static int64_t units_of_two(const sodet_kernel_args *a, uint32_t phase)
@@ -94,12 +94,12 @@ SODET_CLONES
 static void apply_stripes(const sodet_kernel_args *a, const stripes *s, int64_t begin, int64_t end)
 {
     for (int64_t u = begin; u < end; u++) {
-        float scale[CHANNELS_LANES], shift[CHANNELS_LANES], mean[CHANNELS_LANES], r[CHANNELS_LANES];
+        float scale[LANES], shift[LANES], mean[LANES], r[LANES];
         stripes_vector(s, u, a->in[1].data, scale);
         stripes_vector(s, u, a->in[2].data, shift);
         stripes_vector(s, u, a->in[3].data, mean);
         stripes_vector(s, u, a->in[4].data, r);
-        for (int64_t k = 0; k < s->lanes; k++)
+        for (int64_t k = 0; k < LANES; k++)
             r[k] *= scale[k];
         const int64_t at = u * s->area * s->block;
         stripe_scaled(s, (float *)a->out[0].data + at, (const float *)a->in[0].data + at, mean, r, shift);
@@ -118,7 +118,7 @@ SODET_CLONES
 static void find_slopes(const sodet_kernel_args *a, const stripes *s, double *out, int64_t begin, int64_t end)
 {
     for (int64_t u = begin; u < end; u++) {
-        float mean[CHANNELS_LANES];
+        float mean[LANES];
         const int64_t at = u * s->area * s->block;
         stripes_vector(s, u, a->in[2].data, mean);
         stripe_slopes(s, (const float *)a->in[0].data + at, (const float *)a->in[1].data + at, mean, out + 2 * u * s->block,
@@ -154,13 +154,13 @@ static void backward_stripes(const sodet_kernel_args *a, const stripes *s, int64
 {
     const float *all = a->in[6].data, share = 1 / *(const float *)a->in[5].data;
     for (int64_t u = begin; u < end; u++) {
-        float scale[CHANNELS_LANES], mean[CHANNELS_LANES], r[CHANNELS_LANES], along[CHANNELS_LANES], plain[CHANNELS_LANES];
+        float scale[LANES], mean[LANES], r[LANES], along[LANES], plain[LANES];
         stripes_vector(s, u, a->in[2].data, scale);
         stripes_vector(s, u, a->in[3].data, mean);
         stripes_vector(s, u, a->in[4].data, r);
         stripes_vector(s, u, all, plain);
         stripes_vector(s, u, all + s->channels, along);
-        for (int64_t k = 0; k < s->lanes; k++) {
+        for (int64_t k = 0; k < LANES; k++) {
             scale[k] *= r[k];
             plain[k] *= scale[k] * share;
             along[k] *= scale[k] * share * r[k];

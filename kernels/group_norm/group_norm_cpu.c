@@ -12,14 +12,14 @@ static int64_t groups_of(const sodet_kernel_args *a)
 /* Behind the stripes' numbers in the scratch: two doubles for each group. */
 static uint64_t stripes_room(const stripes *s)
 {
-    return (uint64_t)(s->batch * (s->channels + CHANNELS_LANES));
+    return (uint64_t)(s->batch * (s->channels + LANES));
 }
 
 static uint64_t scratch(const sodet_node *n, uint32_t n_threads)
 {
     (void)n_threads;
     const sodet_shape *x = &n->in_shape[0];
-    return (uint64_t)x->dim[0] * (uint64_t)(x->dim[1] + CHANNELS_LANES) * sizeof(moments) +
+    return (uint64_t)x->dim[0] * (uint64_t)(x->dim[1] + LANES) * sizeof(moments) +
            (uint64_t)x->dim[0] * ((const sodet_group_norm_attr *)n->attr)->groups * 2 * sizeof(double);
 }
 
@@ -39,9 +39,9 @@ static void find_moments(const stripes *s, const float *x, moments *out, int64_t
 /* mean and r of the groups as the lanes of a stripe see them. */
 SODET_INLINE void groups_vector(const stripes *s, int64_t stripe, int64_t groups, const float *vector, float *lane)
 {
-    const int64_t first = stripes_channel(s, stripe), sample = stripe / s->per_sample, in_group = s->channels / groups;
-    for (int64_t k = 0; k < s->lanes; k++) {
-        int64_t c = s->block == 1 ? first : first + k;
+    const int64_t sample = stripe / s->per_sample, in_group = s->channels / groups;
+    for (int64_t k = 0; k < LANES; k++) {
+        int64_t c = stripes_channel(s, stripe, k);
         lane[k] = c < s->channels ? vector[sample * groups + c / in_group] : 0;
     }
 }
@@ -50,12 +50,12 @@ SODET_CLONES
 static void apply(const sodet_kernel_args *a, const stripes *s, int64_t begin, int64_t end)
 {
     for (int64_t u = begin; u < end; u++) {
-        float scale[CHANNELS_LANES], shift[CHANNELS_LANES], mean[CHANNELS_LANES], r[CHANNELS_LANES];
+        float scale[LANES], shift[LANES], mean[LANES], r[LANES];
         stripes_vector(s, u, a->in[1].data, scale);
         stripes_vector(s, u, a->in[2].data, shift);
         groups_vector(s, u, groups_of(a), a->out[1].data, mean);
         groups_vector(s, u, groups_of(a), a->out[2].data, r);
-        for (int64_t k = 0; k < s->lanes; k++)
+        for (int64_t k = 0; k < LANES; k++)
             r[k] *= scale[k];
         const int64_t at = u * s->area * s->block;
         stripe_scaled(s, (float *)a->out[0].data + at, (const float *)a->in[0].data + at, mean, r, shift);
@@ -88,7 +88,7 @@ SODET_CLONES
 static void find_slopes(const sodet_kernel_args *a, const stripes *s, double *out, int64_t begin, int64_t end)
 {
     for (int64_t u = begin; u < end; u++) {
-        float mean[CHANNELS_LANES];
+        float mean[LANES];
         const int64_t at = u * s->area * s->block;
         groups_vector(s, u, groups_of(a), a->in[3].data, mean);
         stripe_slopes(s, (const float *)a->in[0].data + at, (const float *)a->in[1].data + at, mean, out + 2 * u * s->block,
@@ -107,12 +107,12 @@ static void apply_slopes(const sodet_kernel_args *a, const stripes *s, const dou
 {
     const int64_t groups = groups_of(a), in_group = s->channels / groups;
     for (int64_t u = begin; u < end; u++) {
-        float scale[CHANNELS_LANES], mean[CHANNELS_LANES], r[CHANNELS_LANES], plain[CHANNELS_LANES], along[CHANNELS_LANES];
+        float scale[LANES], mean[LANES], r[LANES], plain[LANES], along[LANES];
         stripes_vector(s, u, a->in[2].data, scale);
         groups_vector(s, u, groups, a->in[3].data, mean);
         groups_vector(s, u, groups, a->in[4].data, r);
-        for (int64_t k = 0; k < s->lanes; k++) {
-            int64_t c = s->block == 1 ? stripes_channel(s, u) : stripes_channel(s, u) + k;
+        for (int64_t k = 0; k < LANES; k++) {
+            int64_t c = stripes_channel(s, u, k);
             const double *of = of_groups + 2 * (u / s->per_sample * groups + (c < s->channels ? c / in_group : 0));
             plain[k] = c < s->channels ? (float)of[0] * r[k] : 0;
             along[k] = c < s->channels ? (float)of[1] * r[k] * r[k] * r[k] : 0;

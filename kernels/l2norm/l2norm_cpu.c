@@ -1,21 +1,23 @@
-/* Positions are independent: a unit is a strip of neighbouring ones. In a blocked map the lanes of a position are added up at the end of
- * the walk over the channels. dscale is summed by each thread over its strips and then over the threads (backward: 3 phases). */
+/* Positions are independent: a unit is a strip of neighbouring ones, a stretch of each row of channels. In a blocked map the lanes of a
+ * position are added up at the end of the walk over the channels. dscale is summed by each thread over its strips and then over the threads
+ * (backward: 3 phases). */
 #include "kernels/l2norm/l2norm.h"
 
 #include "kernels/kernels.h"
 #include "kernels/vector.h"
 
-enum { STRIP = 32, MOST_LANES = 16 };
+enum { STRIP = 512, PLAIN_STRIP = 256 /* all of its rows stay in the second cache */, LANES = 16 };
 
 typedef struct sizes {
-    int64_t channels, blocks, area, lanes, strips; /* blocks * lanes >= channels */
+    int64_t channels, rows, area, block, positions, strips; /* rows * block >= channels; positions: of a strip */
 } sizes;
 
 static sizes sizes_of(const sodet_tensor *t)
 {
-    sizes z = {.channels = t->shape.dim[1], .area = t->shape.dim[2] * t->shape.dim[3], .lanes = t->layout == SODET_BLOCKED ? t->block : 1};
-    z.blocks = (z.channels + z.lanes - 1) / z.lanes;
-    z.strips = (z.area + STRIP - 1) / STRIP;
+    sizes z = {.channels = t->shape.dim[1], .area = t->shape.dim[2] * t->shape.dim[3], .block = t->layout == SODET_BLOCKED ? t->block : 1};
+    z.rows = (z.channels + z.block - 1) / z.block;
+    z.positions = z.block > 1 ? STRIP / z.block : PLAIN_STRIP;
+    z.strips = (z.area + z.positions - 1) / z.positions;
     return z;
 }
 
@@ -29,100 +31,130 @@ static int64_t units(const sodet_kernel_args *a, uint32_t phase)
 
 static uint64_t scratch(const sodet_node *n, uint32_t n_threads)
 {
-    return (uint64_t)n_threads * (uint64_t)(n->in_shape[0].dim[1] + MOST_LANES) * sizeof(double);
+    return (uint64_t)n_threads * (uint64_t)(n->in_shape[0].dim[1] + LANES) * sizeof(double);
 }
 
-/* acc[p] = sum over channels of x * w * u for the n positions of a strip; w [C] and u may be NULL (1). */
-SODET_INLINE void dots(float *acc, const float *x, const float *u, const float *w, const sizes *z, int64_t n, const int lanes)
+/* The scale of row `r` as the lanes of its vectors see it. */
+SODET_INLINE void row_scale(const sizes *z, const float *scale, int64_t r, float *lane)
 {
-    float part[STRIP * MOST_LANES];
-    const int64_t all = n * lanes;
-    for (int64_t i = 0; i < all; i++)
-        part[i] = 0;
-    for (int64_t b = 0; b < z->blocks; b++) {
-        const float *row = x + b * z->area * lanes, *other = (u ? u : x) + b * z->area * lanes;
-        if (!w) {
-            for (int64_t i = 0; i < all; i++)
-                part[i] += row[i] * other[i];
+    for (int64_t k = 0; k < LANES; k++) {
+        int64_t c = r * z->block + (z->block == 1 ? 0 : k % z->block);
+        lane[k] = c < z->channels ? scale[c] : 0;
+    }
+}
+
+/* Numbers of one position added up, the result in each of its places. */
+SODET_INLINE void spread_sums(float *v, int64_t n, int64_t block)
+{
+    for (int64_t p = 0; block > 1 && p < n; p += block) {
+        float half[8];
+        for (int64_t k = 0; k < 8; k++)
+            half[k] = block == 16 ? v[p + k] + v[p + k + 8] : v[p + k];
+        float sum = ((half[0] + half[4]) + (half[1] + half[5])) + ((half[2] + half[6]) + (half[3] + half[7]));
+        for (int64_t k = 0; k < block; k++)
+            v[p + k] = sum;
+    }
+}
+
+/* sum[i] for the n numbers of a strip: over the channels of i's position, of x^2, or (dy not NULL) of x * dy * scale. */
+SODET_INLINE void dots(float *sum, const float *x, const float *dy, const float *scale, const sizes *z, int64_t n)
+{
+    const int64_t row = z->area * z->block;
+    for (int64_t i = 0; i < n; i++)
+        sum[i] = 0;
+    for (int64_t r = 0; r < z->rows; r++, x += row, dy = dy ? dy + row : NULL) {
+        float lane[LANES];
+        int64_t i = 0;
+        if (!dy) {
+            for (; i + LANES <= n; i += LANES)
+                vector16_at(sum + i) += vector16_at(x + i) * vector16_at(x + i);
+            for (; i < n; i++)
+                sum[i] += x[i] * x[i];
             continue;
         }
-        float factor[MOST_LANES];
-        for (int k = 0; k < lanes; k++)
-            factor[k] = b * lanes + k < z->channels ? w[b * lanes + k] : 0;
-        for (int64_t p = 0; p < n; p++)
-            for (int k = 0; k < lanes; k++)
-                part[p * lanes + k] += row[p * lanes + k] * other[p * lanes + k] * factor[k];
+        row_scale(z, scale, r, lane);
+        const vector16 factor = vector16_at(lane);
+        for (; i + LANES <= n; i += LANES)
+            vector16_at(sum + i) += vector16_at(x + i) * vector16_at(dy + i) * factor;
+        for (; i < n; i++)
+            sum[i] += x[i] * dy[i] * lane[i % LANES];
     }
-    for (int64_t p = 0; p < n; p++) {
-        float sum = part[p * lanes];
-        for (int k = 1; k < lanes; k++)
-            sum += part[p * lanes + k];
-        acc[p] = sum;
-    }
+    spread_sums(sum, n, z->block);
 }
 
 /* From squares to r and to the factor of the part along x. */
-static void reciprocals(const sodet_l2norm_attr *t, const float *squares, float *r, float *along, int64_t n)
+SODET_INLINE void reciprocals(const sodet_l2norm_attr *t, const float *squares, float *r, float *along, int64_t n)
 {
-    for (int64_t p = 0; p < n; p++) {
-        double q = sqrt((double)squares[p]), epsilon = (double)t->epsilon, v, s;
-        if (t->guard == SODET_L2NORM_ADD) {
-            v = 1 / (q + epsilon);
-            s = q > 0 ? v * v / q : 0;
-        } else if (t->guard == SODET_L2NORM_MAX) {
-            v = 1 / (q > epsilon ? q : epsilon);
-            s = q > epsilon ? v * v * v : 0;
-        } else {
-            v = 1 / sqrt((double)squares[p] + epsilon);
-            s = v * v * v;
+    const double epsilon = (double)t->epsilon;
+    if (t->guard == SODET_L2NORM_ADD) {
+        for (int64_t i = 0; i < n; i++) {
+            const double q = sqrt((double)squares[i]), v = 1 / (q + epsilon);
+            r[i] = (float)v;
+            along[i] = q > 0 ? (float)(v * v / q) : 0;
         }
-        r[p] = (float)v;
-        along[p] = (float)s;
+    } else if (t->guard == SODET_L2NORM_MAX) {
+        for (int64_t i = 0; i < n; i++) {
+            const double q = sqrt((double)squares[i]), v = 1 / (q > epsilon ? q : epsilon);
+            r[i] = (float)v;
+            along[i] = q > epsilon ? (float)(v * v * v) : 0;
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            const double v = 1 / sqrt((double)squares[i] + epsilon);
+            r[i] = (float)v;
+            along[i] = (float)(v * v * v);
+        }
     }
 }
 
-SODET_INLINE void forward_strip(const sodet_l2norm_attr *t, float *y, const float *x, const float *scale, const sizes *z, int64_t n,
-                                const int lanes)
+SODET_INLINE void forward_strip(const sodet_l2norm_attr *t, float *y, const float *x, const float *scale, const sizes *z, int64_t n)
 {
-    float squares[STRIP], r[STRIP], along[STRIP];
-    dots(squares, x, NULL, NULL, z, n, lanes);
+    float squares[STRIP], r[STRIP], along[STRIP], lane[LANES];
+    dots(squares, x, NULL, NULL, z, n);
     reciprocals(t, squares, r, along, n);
-    for (int64_t b = 0; b < z->blocks; b++) {
-        const float *row = x + b * z->area * lanes;
-        float *to = y + b * z->area * lanes, factor[MOST_LANES];
-        for (int k = 0; k < lanes; k++)
-            factor[k] = b * lanes + k < z->channels ? scale[b * lanes + k] : 0;
-        for (int64_t p = 0; p < n; p++)
-            for (int k = 0; k < lanes; k++)
-                to[p * lanes + k] = factor[k] * row[p * lanes + k] * r[p];
+    for (int64_t row = 0; row < z->rows; row++, x += z->area * z->block, y += z->area * z->block) {
+        int64_t i = 0;
+        row_scale(z, scale, row, lane);
+        const vector16 factor = vector16_at(lane);
+        for (; i + LANES <= n; i += LANES)
+            vector16_at(y + i) = factor * vector16_at(x + i) * vector16_at(r + i);
+        for (; i < n; i++)
+            y[i] = lane[i % LANES] * x[i] * r[i];
     }
 }
 
 SODET_INLINE void backward_strip(const sodet_l2norm_attr *t, float *dx, double *dscale, const float *x, const float *scale, const float *dy,
-                                 const sizes *z, int64_t n, const int lanes)
+                                 const sizes *z, int64_t n)
 {
-    float squares[STRIP], r[STRIP], along[STRIP], dot[STRIP];
-    dots(squares, x, NULL, NULL, z, n, lanes);
+    float squares[STRIP], r[STRIP], along[STRIP], dot[STRIP], lane[LANES];
+    dots(squares, x, NULL, NULL, z, n);
     reciprocals(t, squares, r, along, n);
-    dots(dot, x, dy, scale, z, n, lanes);
-    for (int64_t p = 0; p < n; p++)
-        along[p] *= dot[p];
-    for (int64_t b = 0; b < z->blocks; b++) {
-        const float *row = x + b * z->area * lanes, *slope = dy + b * z->area * lanes;
-        float *to = dx + b * z->area * lanes, factor[MOST_LANES], sum[STRIP * MOST_LANES];
-        for (int k = 0; k < lanes; k++)
-            factor[k] = b * lanes + k < z->channels ? scale[b * lanes + k] : 0;
-        for (int64_t p = 0; p < n; p++)
-            for (int k = 0; k < lanes; k++) {
-                float xv = row[p * lanes + k], dv = slope[p * lanes + k];
-                to[p * lanes + k] = r[p] * factor[k] * dv - xv * along[p];
-                sum[p * lanes + k] = dv * xv * r[p];
-            }
-        for (int k = 0; k < lanes; k++) {
-            float total = 0;
-            for (int64_t p = 0; p < n; p++)
-                total += sum[p * lanes + k];
-            dscale[b * lanes + k] += (double)total;
+    dots(dot, x, dy, scale, z, n);
+    for (int64_t i = 0; i < n; i++)
+        along[i] *= dot[i];
+    for (int64_t row = 0; row < z->rows; row++, x += z->area * z->block, dy += z->area * z->block, dx += z->area * z->block) {
+        int64_t i = 0;
+        row_scale(z, scale, row, lane);
+        const vector16 factor = vector16_at(lane);
+        vector16 sum = {0};
+        float sums[LANES];
+        for (; i + LANES <= n; i += LANES) {
+            const vector16 slope = vector16_at(dy + i) * vector16_at(r + i), from = vector16_at(x + i);
+            vector16_at(dx + i) = slope * factor - from * vector16_at(along + i);
+            sum += slope * from;
+        }
+        vector16_at(sums) = sum;
+        for (; i < n; i++) {
+            const float slope = dy[i] * r[i];
+            dx[i] = slope * lane[i % LANES] - x[i] * along[i];
+            sums[i % LANES] += slope * x[i];
+        }
+        if (z->block == LANES) {
+            for (int64_t k = 0; k < LANES; k++)
+                dscale[row * LANES + k] += (double)sums[k];
+        } else {
+            for (int64_t k = 0; k < LANES; k++)
+                dscale[row * z->block + k % z->block] += (double)sums[k];
         }
     }
 }
@@ -131,26 +163,14 @@ SODET_CLONES
 static void run_strips(const sodet_kernel_args *a, const sizes *z, int64_t begin, int64_t end, double *dscale)
 {
     for (int64_t u = begin; u < end; u++) {
-        int64_t i = u % z->strips * STRIP, at = (u / z->strips * z->blocks * z->area + i) * z->lanes,
-                n = z->area - i < STRIP ? z->area - i : STRIP;
+        const int64_t p = u % z->strips * z->positions, at = (u / z->strips * z->rows * z->area + p) * z->block;
+        const int64_t n = (z->area - p < z->positions ? z->area - p : z->positions) * z->block;
         const float *x = (const float *)a->in[0].data + at, *scale = a->in[1].data;
         float *out = (float *)a->out[0].data + at;
-        if (a->part) {
-            const float *dy = (const float *)a->in[2].data + at;
-            if (z->lanes == 16)
-                backward_strip(a->attr, out, dscale, x, scale, dy, z, n, 16);
-            else if (z->lanes == 8)
-                backward_strip(a->attr, out, dscale, x, scale, dy, z, n, 8);
-            else
-                backward_strip(a->attr, out, dscale, x, scale, dy, z, n, 1);
-        } else {
-            if (z->lanes == 16)
-                forward_strip(a->attr, out, x, scale, z, n, 16);
-            else if (z->lanes == 8)
-                forward_strip(a->attr, out, x, scale, z, n, 8);
-            else
-                forward_strip(a->attr, out, x, scale, z, n, 1);
-        }
+        if (a->part)
+            backward_strip(a->attr, out, dscale, x, scale, (const float *)a->in[2].data + at, z, n);
+        else
+            forward_strip(a->attr, out, x, scale, z, n);
     }
 }
 
@@ -164,7 +184,7 @@ static void forward(const sodet_kernel_args *a, uint32_t phase, int64_t begin, i
 static void backward(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
 {
     const sizes z = sizes_of(&a->in[0]);
-    const int64_t room = z.channels + MOST_LANES;
+    const int64_t room = z.channels + LANES;
     double *sums = a->scratch;
     if (phase == 0) {
         memset(sums + begin * room, 0, (size_t)((end - begin) * room) * sizeof *sums);

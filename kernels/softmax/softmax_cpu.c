@@ -4,7 +4,7 @@
 #include "kernels/kernels.h"
 #include "kernels/vector.h"
 
-enum { ROWS = 32, STRIP = 64 };
+enum { ROWS = 32, STRIP = 64, SHORT = 128 };
 
 typedef struct sizes {
     int64_t outer, length, inner;
@@ -31,16 +31,18 @@ static int64_t units(const sodet_kernel_args *a, uint32_t phase)
 
 SODET_INLINE float sum_of(const float *x, int64_t n)
 {
-    float lane[16] = {0}, sum = 0;
+    vector16 all = {0};
+    float lane[16], rest = 0;
     int64_t i = 0;
     for (; i + 16 <= n; i += 16)
-        for (int k = 0; k < 16; k++)
-            lane[k] += x[i + k];
+        all += vector16_at(x + i);
     for (; i < n; i++)
-        sum += x[i];
-    for (int k = 0; k < 16; k++)
-        sum += lane[k];
-    return sum;
+        rest += x[i];
+    vector16_at(lane) = all;
+    for (int half = 8; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0] + rest;
 }
 
 /* NaN wins. */
@@ -49,21 +51,44 @@ SODET_INLINE float top_of(const float *x, int64_t n)
     float lane[16], top = x[0];
     int64_t i = 0;
     for (int k = 0; k < 16; k++)
-        lane[k] = -INFINITY;
+        lane[k] = x[0];
     for (; i + 16 <= n; i += 16)
         for (int k = 0; k < 16; k++)
             lane[k] = x[i + k] <= lane[k] ? lane[k] : x[i + k];
     for (; i < n; i++)
         top = x[i] <= top ? top : x[i];
-    for (int k = 0; k < 16 && n >= 16; k++)
-        top = lane[k] <= top ? top : lane[k];
-    return top;
+    for (int half = 8; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            lane[k] = lane[k + half] <= lane[k] ? lane[k] : lane[k + half];
+    return lane[0] <= top ? top : lane[0];
+}
+
+/* A short row in whole vectors: what is behind it counts as -infinity, whose exponential is 0. */
+SODET_INLINE void forward_short(float *y, const float *x, int64_t length)
+{
+    float row[SHORT], top;
+    const int64_t padded = (length + 15) / 16 * 16;
+    for (int64_t c = padded - 16; c < padded; c++)
+        row[c] = -INFINITY;
+    memcpy(row, x, (size_t)length * sizeof *row);
+    top = top_of(row, padded);
+    for (int64_t c = 0; c < padded; c += 16)
+        for (int k = 0; k < 16; k++)
+            row[c + k] = vector_exp(row[c + k] - top);
+    const float scale = 1 / sum_of(row, padded);
+    for (int64_t c = 0; c < padded; c++)
+        row[c] *= scale;
+    memcpy(y, row, (size_t)length * sizeof *row);
 }
 
 SODET_CLONES
 static void forward_rows(float *y, const float *x, int64_t rows, int64_t length)
 {
     for (int64_t r = 0; r < rows; r++, x += length, y += length) {
+        if (length <= SHORT) {
+            forward_short(y, x, length);
+            continue;
+        }
         float top = top_of(x, length);
         for (int64_t c = 0; c < length; c++)
             y[c] = vector_exp(x[c] - top);
