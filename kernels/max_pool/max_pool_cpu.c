@@ -12,58 +12,47 @@ static int wide_taps(const sodet_pool_attr *a)
     return a->kernel_h * a->kernel_w > 256;
 }
 
-SODET_INLINE void store_taps(void *where, int64_t at, const int32_t *tap, const int64_t lanes, int wide)
-{
-    if (!where)
-        return;
-    if (wide)
-        for (int64_t k = 0; k < lanes; k++)
-            ((uint16_t *)where)[at + k] = (uint16_t)tap[k];
-    else
-        for (int64_t k = 0; k < lanes; k++)
-            ((uint8_t *)where)[at + k] = (uint8_t)tap[k];
-}
-
-SODET_INLINE void forward_lanes(const sodet_pool_attr *a, const pool_plane *p, const float *x, float *y, void *where, int64_t plane,
-                                const int64_t lanes)
-{
-    const int wide = wide_taps(a);
-    for (int64_t i = 0; i < p->oh; i++) {
-        pool_range rows = pool_range_of(i, a->stride_h, a->pad_top, a->kernel_h, p->h);
-        for (int64_t j = 0; j < p->ow; j++) {
-            pool_range columns = pool_range_of(j, a->stride_w, a->pad_left, a->kernel_w, p->w);
-            float best[16];
-            int32_t tap[16];
-            const float *first = x + ((plane * p->h + rows.begin) * p->w + columns.begin) * lanes;
-            for (int64_t k = 0; k < lanes; k++) {
-                best[k] = first[k];
-                tap[k] = (int32_t)((rows.begin - rows.first) * a->kernel_w + columns.begin - columns.first);
-            }
-            for (int64_t r = rows.begin; r < rows.end; r++)
-                for (int64_t t = columns.begin; t < columns.end; t++) {
-                    const float *v = x + ((plane * p->h + r) * p->w + t) * lanes;
-                    const int32_t here = (int32_t)((r - rows.first) * a->kernel_w + t - columns.first);
-                    for (int64_t k = 0; k < lanes; k++) { /* the first NaN wins and stays */
-                        int wins = !(v[k] <= best[k]) & (best[k] == best[k]);
-                        tap[k] = wins ? here : tap[k];
-                        best[k] = wins ? v[k] : best[k];
-                    }
-                }
-            int64_t at = ((plane * p->oh + i) * p->ow + j) * lanes;
-            for (int64_t k = 0; k < lanes; k++)
-                y[at + k] = best[k];
-            store_taps(where, at, tap, lanes, wide);
-        }
-    }
-}
+/* Vectors of 8: wider comparisons are taken apart by gcc 12. */
+typedef float reals __attribute__((vector_size(32)));
+typedef int32_t ints __attribute__((vector_size(32)));
+typedef uint8_t bytes __attribute__((vector_size(8)));
+typedef uint16_t words __attribute__((vector_size(16)));
+enum { HALF = 8 };
 
 SODET_CLONES
 static void forward_blocked(const sodet_pool_attr *a, const pool_plane *p, const float *x, float *y, void *where, int64_t plane)
 {
-    if (p->lanes == 16)
-        forward_lanes(a, p, x, y, where, plane, 16);
-    else
-        forward_lanes(a, p, x, y, where, plane, 8);
+    const int64_t lanes = p->lanes, row = p->w * lanes;
+    const int wide = wide_taps(a);
+    x += plane * p->h * row;
+    for (int64_t i = 0; i < p->oh; i++) {
+        pool_range rows = pool_range_of(i, a->stride_h, a->pad_top, a->kernel_h, p->h);
+        for (int64_t j = 0; j < p->ow; j++) {
+            pool_range columns = pool_range_of(j, a->stride_w, a->pad_left, a->kernel_w, p->w);
+            for (int64_t half = 0; half < lanes; half += HALF) {
+                reals best, v;
+                ints tap = (ints){0} + (int32_t)((rows.begin - rows.first) * a->kernel_w + columns.begin - columns.first);
+                memcpy(&best, x + rows.begin * row + columns.begin * lanes + half, sizeof best);
+                for (int64_t r = rows.begin; r < rows.end; r++)
+                    for (int64_t t = columns.begin; t < columns.end; t++) {
+                        memcpy(&v, x + r * row + t * lanes + half, sizeof v);
+                        ints here = (ints){0} + (int32_t)((r - rows.first) * a->kernel_w + t - columns.first);
+                        ints wins = ~(v <= best) & (best == best); /* the first NaN wins and stays */
+                        tap = (here & wins) | (tap & ~wins);
+                        best = (reals)(((ints)v & wins) | ((ints)best & ~wins));
+                    }
+                int64_t at = ((plane * p->oh + i) * p->ow + j) * lanes + half;
+                memcpy(y + at, &best, sizeof best);
+                if (where && wide) {
+                    words narrow = __builtin_convertvector(tap, words);
+                    memcpy((uint16_t *)where + at, &narrow, sizeof narrow);
+                } else if (where) {
+                    bytes narrow = __builtin_convertvector(tap, bytes);
+                    memcpy((uint8_t *)where + at, &narrow, sizeof narrow);
+                }
+            }
+        }
+    }
 }
 
 static void forward_plain(const sodet_pool_attr *a, const pool_plane *p, const float *x, float *y, int32_t *where, int64_t plane)
@@ -197,8 +186,8 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     const sodet_shape *windows = node->part == 0 ? &node->out_shape[0] : &node->in_shape[1];
     const sodet_shape *map = node->part == 0 ? &node->in_shape[0] : &node->out_shape[0];
-    int64_t c = windows->dim[1], block = p->device->block, bytes = wide_taps(node->attr) ? 2 : 1;
-    bool block_it = cpu_can_block(map) && c > 4 && (c + block - 1) / block * block * bytes <= 4 * c && node->attr;
+    int64_t c = windows->dim[1], block = p->device->block, size = wide_taps(node->attr) ? 2 : 1;
+    bool block_it = cpu_can_block(map) && c > 4 && (c + block - 1) / block * block * size <= 4 * c && node->attr;
     if (block_it) {
         n->form_in[node->part == 0 ? 0 : 1] = CPU_FORM_BLOCKED;
         n->form_out[0] = CPU_FORM_BLOCKED;
