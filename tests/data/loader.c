@@ -156,21 +156,38 @@ static void o_23(void)
         CHECK(a[0] != c[0] && a[1] != c[1] && a[2] != c[2]);
         CHECK(a[0] != a[2] && a[1] != a[3]); /* batches 0 and 1 of two epochs */
     }
-    /* Half of the pictures are mirrored, not all or none of a thread's. */
-    sd_loader *l = NULL;
-    b.config.threads = 2;
-    CHECK_OK(sd_loader_open(&b.config, &l, &err));
-    uint32_t mirrored = 0, n = 0;
-    for (uint32_t i = 0; i < 20; i++) {
-        const sd_batch *batch = NULL;
-        CHECK_OK(sd_loader_next(l, &batch, &err));
-        for (uint32_t k = 0; batch && k < batch->n; k++, n++)
-            mirrored += batch->items[k].inverse[0] < 0;
-        sd_loader_recycle(l, batch);
+    /* Half of the pictures are mirrored, not all or none of a thread's; each epoch has an order of its own, each seed its own mirrors. */
+    uint8_t mirrors[2][32] = {{0}};
+    uint32_t mirrored = 0, n = 0, moved = 0, other = 0;
+    for (uint32_t seed = 0; seed < 2; seed++) {
+        sd_loader *l = NULL;
+        uint64_t order[2][32];
+        b.config.threads = 2;
+        b.config.seed = seed;
+        CHECK_OK(sd_loader_open(&b.config, &l, &err));
+        for (uint32_t i = 0; i < 20; i++) {
+            const sd_batch *batch = NULL;
+            CHECK_OK(sd_loader_next(l, &batch, &err));
+            for (uint32_t k = 0; batch && k < batch->n; k++, n++) {
+                const sd_batch_item *item = &batch->items[k];
+                mirrored += item->inverse[0] < 0;
+                if (batch->epoch < 2)
+                    order[batch->epoch][batch->step * 16 + k] = item->sample;
+                if (batch->epoch == 0)
+                    mirrors[seed][item->sample] = item->inverse[0] < 0;
+            }
+            sd_loader_recycle(l, batch);
+        }
+        for (uint32_t k = 0; k < 32; k++)
+            moved += order[0][k] != order[1][k];
+        sd_loader_close(l);
     }
-    CHECK_EQ(n, 320);
-    CHECK(mirrored > 120 && mirrored < 200);
-    sd_loader_close(l);
+    CHECK_EQ(n, 640);
+    CHECK(mirrored > 260 && mirrored < 380);
+    CHECK(moved > 40);
+    for (uint32_t k = 0; k < 32; k++)
+        other += mirrors[0][k] != mirrors[1][k];
+    CHECK(other > 4 && other < 28);
     close_bench(&b);
 }
 

@@ -295,11 +295,11 @@ static void damaged(void)
     }
     /* Parts have boxes and names of their own. */
     set s;
-    CHECK_OK(open_set(
-        &s,
-        one(with("<difficult>0",
-                 "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part><difficult>0")),
-        "", "dog", NULL));
+    CHECK_OK(
+        open_set(&s,
+                 one(with("</bndbox>", "</bndbox><part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax>"
+                                       "</bndbox></part>")),
+                 "", "dog", NULL));
     CHECK_OK(sd_dataset_describe(s.d, 0, s.s, &err));
     CHECK(sodet_sample_object_count(s.s) == 1 && box_is(s.s, 0, 47, 239, 195, 371));
     close_set(&s);

@@ -85,6 +85,17 @@ static void o_07_category_gaps(void)
         CHECK_EQ(sodet_sample_object(s.s, i)->label, labels[i]);
     CHECK_EQ(s.s->number, 1);
     close_set(&s);
+    /* Each object with its own picture, though the file mixes them. */
+    CHECK_OK(open_text(
+        &s,
+        file(dog, "{\"id\":1,\"image_id\":20180000001,\"category_id\":1,\"bbox\":[1,2,3,4]},{\"id\":2,\"image_id\":1,\"category_id\":1,"
+                  "\"bbox\":[5,6,7,8]},{\"id\":3,\"image_id\":20180000001,\"category_id\":1,\"bbox\":[9,10,11,12]}"),
+        NULL));
+    CHECK_OK(sd_dataset_describe(s.d, 0, s.s, &err));
+    CHECK(sodet_sample_object_count(s.s) == 1 && sodet_sample_object(s.s, 0)->id == 2);
+    CHECK_OK(sd_dataset_describe(s.d, 1, s.s, &err));
+    CHECK(sodet_sample_object_count(s.s) == 2 && sodet_sample_object(s.s, 0)->id == 1 && sodet_sample_object(s.s, 1)->id == 3);
+    close_set(&s);
     /* A list of one's own: another order, the file's ids. */
     const char *const own[] = {"bird", "dog", "cat"};
     char path[1000];

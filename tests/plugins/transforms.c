@@ -507,6 +507,19 @@ static void partners(void)
         CHECK(want[0] != want[8]); /* another epoch, other partners */
         sd_loader_close(l);
     }
+    sd_worker w;
+    uint32_t changed = 0;
+    CHECK_OK(sd_worker_open(&w, &b.config, &err));
+    for (uint64_t i = 0; i < 8; i++) { /* the same sample in two epochs: its partner is known by the identity of what is appended */
+        double sum[2] = {0};
+        for (uint64_t epoch = 0; epoch < 2; epoch++) {
+            CHECK_OK(sd_worker_prepare(&w, epoch, i, 0, &err));
+            sum[epoch] = (double)w.partners[0]->number;
+        }
+        changed += sum[0] != sum[1];
+    }
+    CHECK(changed >= 6);
+    sd_worker_close(&w);
     b.links[b.config.n_links++] = (sd_link){"mix2", &mix_ops, NULL};
     sd_loader *l = NULL;
     CHECK_FAILS(sd_loader_open(&b.config, &l, &err), SODET_E_UNSUPPORTED, "transforms mix and mix2 both want partner samples");
