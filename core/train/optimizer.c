@@ -82,12 +82,13 @@ static sodet_status segment_table(sodet_graph *g, const sd_optimizer_cfg *c, con
     return s;
 }
 
-static sodet_status finish(sodet_graph *g, const sd_segments *segments, sodet_status s, sodet_graph **out, sodet_err *err)
+/* Graphs on whole arenas name no parameter, so there is nothing to bind. */
+static sodet_status finish(sodet_graph *g, sodet_status s, sodet_graph **out, sodet_err *err)
 {
     if (s == SODET_OK)
         s = sodet_graph_status(g, err);
     if (s == SODET_OK)
-        s = sd_graph_bind(g, segments, err);
+        s = sd_graph_seal(g, err);
     if (s == SODET_OK)
         *out = g;
     else
@@ -137,7 +138,7 @@ sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, c
     sodet_output(g, "norm", norm);
     sodet_output(g, "finite", u.ok);
     sodet_leave(g);
-    return finish(g, segments, s, out, err);
+    return finish(g, s, out, err);
 }
 
 sodet_status sd_accumulate_build(const sd_slots *slots, const sd_segments *segments, sodet_graph **out, sodet_err *err)
@@ -153,5 +154,5 @@ sodet_status sd_accumulate_build(const sd_slots *slots, const sd_segments *segme
     sodet_ema_update(g, sd_graph_arena(g, SODET_STORE_STATE, slots->accumulator, n), sd_graph_arena(g, SODET_STORE_GRAD, 0, n),
                      sodet_input(g, "keep", &one), SODET_NONE);
     sodet_leave(g);
-    return finish(g, segments, s, out, err);
+    return finish(g, s, out, err);
 }
