@@ -7,9 +7,9 @@ enum { DEVICES = 2, CHANNELS = 3, AREA = 15, SAMPLE = CHANNELS * AREA, BATCH = 4
 static const int64_t first[DEVICES + 1] = {0, 1, 4};
 
 typedef struct run {
+    sd_config *cfg;
     sd_segments segments;
     uint32_t norm;
-    bool made;
     double dy[ALL];
     float y[ALL];
 } run;
@@ -107,14 +107,13 @@ static void compare(gold_tally *t, sd_device_pool *pool, const run *r, const cha
 static sd_device_pool *start(const char *backend, run *r, const gold *root)
 {
     sodet_err err = SODET_ERR_INIT;
-    sd_config *cfg = NULL;
     sd_device_pool *pool = NULL;
     char text[160];
     const bool wide = strcmp(backend, "ref double") == 0;
     int n =
         snprintf(text, sizeof text, "[run]\ndevices = %.3s:x%d\n%s", backend, DEVICES, wide ? "[backend.ref]\nprecision = double\n" : "");
-    CHECK_OK(sd_config_open_text(text, (uint64_t)n, "test.ini", NULL, NULL, 0, &cfg, &err));
-    CHECK_OK(sd_device_pool_open(cfg, &pool, &err));
+    CHECK_OK(sd_config_open_text(text, (uint64_t)n, "test.ini", NULL, NULL, 0, &r->cfg, &err));
+    CHECK_OK(sd_device_pool_open(r->cfg, &pool, &err));
     sodet_graph *g = build(r, 0, &err);
     CHECK_OK(err.code);
     if (!pool || !g)
@@ -137,6 +136,13 @@ static sd_device_pool *start(const char *backend, run *r, const gold *root)
     return pool;
 }
 
+static void finish(sd_device_pool *pool, run *r)
+{
+    sd_device_pool_close(pool);
+    sd_config_close(r->cfg);
+    sd_segments_free(&r->segments);
+}
+
 static void synchronised(gold_tally *t, const gold *root, const char *backend, double tolerance)
 {
     static run r;
@@ -151,8 +157,7 @@ static void synchronised(gold_tally *t, const gold *root, const char *backend, d
     compare(t, pool, &r, backend, "bn/bias", SD_ARENA_GRAD, gold_get(joint, "db"), tolerance);
     compare(t, pool, &r, backend, "bn/running_mean", SD_ARENA_FROZEN, gold_get(joint, "running_mean"), tolerance);
     compare(t, pool, &r, backend, "bn/running_var", SD_ARENA_FROZEN, gold_get(joint, "running_var"), tolerance);
-    sd_device_pool_close(pool);
-    sd_segments_free(&r.segments);
+    finish(pool, &r);
 }
 
 /* Without synchronisation each device's samples are normalised alone. */
@@ -167,8 +172,7 @@ static void alone(gold_tally *t, const gold *root, const char *backend, double t
         gold_compare_list_f32(t, text, gold_path(gold_at(gold_get(root, "not_synchronised"), d), "y", NULL), r.y + first[d] * SAMPLE,
                               (uint64_t)((first[d + 1] - first[d]) * SAMPLE), tolerance, 0);
     }
-    sd_device_pool_close(pool);
-    sd_segments_free(&r.segments);
+    finish(pool, &r);
 }
 
 int main(void)
