@@ -13,7 +13,11 @@ typedef struct network {
     int digits;          /* behind the point */
 } network;
 
-#define R(depth_, from) "model/retinanet_r50_fpn.ini", {"backbone.depth=" depth_, "neck.extra_from=" from}
+#define R(depth_, from)                                                                                                                    \
+    "model/retinanet_r50_fpn.ini",                                                                                                         \
+    {                                                                                                                                      \
+        "backbone.depth=" depth_, "neck.extra_from=" from                                                                                  \
+    }
 static const network networks[] = {
     /* d2l-ai/d2l-en, ssd.md, with one class */
     {"model/tinyssd_d2l.ini", {NULL}, 1, 256, 256, 1010376, 0.977, 3},
@@ -123,7 +127,9 @@ static void parts(void)
     static const struct {
         const char *depth;
         uint64_t backbone, neck;
-    } want[] = {{"backbone.depth=18", 11176512, 3770368}, {"backbone.depth=34", 21284672, 3770368}, {"backbone.depth=50", 23508032, 7997440},
+    } want[] = {{"backbone.depth=18", 11176512, 3770368},
+                {"backbone.depth=34", 21284672, 3770368},
+                {"backbone.depth=50", 23508032, 7997440},
                 {"backbone.depth=101", 42500160, 7997440}};
     for (uint32_t i = 0; i < 4; i++) {
         const char *const overrides[] = {want[i].depth, "loss.normaliser=image", NULL};
@@ -146,7 +152,8 @@ static void parts(void)
             sd_segment_init(bias, 1, 0, start);
             CHECK_NEAR(start[719], -4.59511985, 1e-7, 0); /* a score of 0.01 (field case O-21) */
         }
-        const sd_segment *stem = sd_segments_find(&s, "backbone/conv1/weight"), *c3 = sd_segments_find(&s, "backbone/layer2/0/conv1/weight");
+        const sd_segment *stem = sd_segments_find(&s, "backbone/conv1/weight"),
+                         *c3 = sd_segments_find(&s, "backbone/layer2/0/conv1/weight");
         CHECK(stem && stem->frozen && c3 && !c3->frozen);
         const sd_segment *norm = sd_segments_find(&s, "backbone/layer4/0/norm1/weight");
         CHECK(norm && norm->frozen);
