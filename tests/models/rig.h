@@ -62,17 +62,12 @@ static inline sodet_status rig_run_job(sd_replica *r, void *context, sodet_err *
     return s;
 }
 
-/* Graph, segments, device, program; parameters are zero. options->training also differentiates. */
-static inline sodet_status rig_open(rig *t, const char *base, const char *const *overrides, uint32_t classes,
-                                    const sd_graph_options *options, const sd_model_shape *shape, sodet_err *err)
+/* Segments, device and program of t->graph, which is taken over; parameters are zero. Training graphs are differentiated first. */
+static inline sodet_status rig_start(rig *t, sodet_err *err)
 {
-    *t = (rig){0};
-    sodet_status s = test_model_open(&t->m, base, overrides, classes, err);
-    if (s == SODET_OK)
-        s = sd_model_build(t->m.model, options, shape, &t->graph, err);
-    if (s == SODET_OK)
-        s = sd_graph_optimize(t->graph, err);
-    if (s == SODET_OK && options->training)
+    const bool training = sd_graph_get_options(t->graph)->training;
+    sodet_status s = sd_graph_optimize(t->graph, err);
+    if (s == SODET_OK && training)
         s = sd_graph_backward(t->graph, err);
     if (s == SODET_OK)
         s = sd_segments_make(t->graph, &t->segments, err);
@@ -81,10 +76,21 @@ static inline sodet_status rig_open(rig *t, const char *base, const char *const 
     if (s == SODET_OK)
         s = sd_device_pool_open(t->m.cfg, &t->pool, err);
     if (s == SODET_OK)
-        s = sd_device_pool_arenas(t->pool, &t->segments, options->training, 0, err);
+        s = sd_device_pool_arenas(t->pool, &t->segments, training, 0, err);
     if (s == SODET_OK)
         s = sd_device_pool_run_one(t->pool, 0, rig_make_job, t, err);
     return s;
+}
+
+/* The whole network. */
+static inline sodet_status rig_open(rig *t, const char *base, const char *const *overrides, uint32_t classes,
+                                    const sd_graph_options *options, const sd_model_shape *shape, sodet_err *err)
+{
+    *t = (rig){0};
+    sodet_status s = test_model_open(&t->m, base, overrides, classes, err);
+    if (s == SODET_OK)
+        s = sd_model_build(t->m.model, options, shape, &t->graph, err);
+    return s == SODET_OK ? rig_start(t, err) : s;
 }
 
 static inline void rig_close(rig *t)
