@@ -190,11 +190,11 @@ SODET_INLINE void norm_apply_run(const float *x, float *y, int64_t pixels, const
     }
 }
 
-/* affine: one for each group. y may be x. */
+/* affine: one for each group. y may be x. Backwards, as below: the pass before ended with what is now at hand in the cache. */
 SODET_CLONES __attribute__((unused)) static void norm_apply(const norm_map *m, const float *x, float *y, const norm_affine *affine,
                                                             int relu, int64_t begin, int64_t end)
 {
-    for (int64_t piece = begin; piece < end; piece++) {
+    for (int64_t piece = end; piece-- > begin;) {
         norm_piece p = norm_piece_of(m, piece);
         const norm_affine *a = &affine[p.group];
         if (m->lanes == 16 && relu)
@@ -311,7 +311,7 @@ SODET_CLONES __attribute__((unused)) static void norm_backward(const norm_map *m
                                                                const norm_affine *affine, const norm_back *back, int relu, int64_t begin,
                                                                int64_t end)
 {
-    for (int64_t piece = begin; piece < end; piece++) {
+    for (int64_t piece = end; piece-- > begin;) {
         norm_piece p = norm_piece_of(m, piece);
         const norm_affine *f = &affine[p.group];
         const norm_back *w = &back[p.group];

@@ -2,8 +2,8 @@
  * falls through to the next candidate, at last to its plain loops.
  *
  * The rule for Winograd comes from measurements (F(4x3) on two generations of AVX-512 machines; SSD300 and RetinaNet layers at batch 1
- * and 8): 3x3, stride 1, no dilation, one group, at least 32 channels on both sides and an output of at least 10x10; for the gradient of
- * the data at batch 1 also an output of at least 38x38 and at most 512 output channels. */
+ * and 8): 3x3, stride 1, no dilation, one group, at least 32 channels to read (16 for the gradient of the weights) and 16 to write, and an
+ * output of at least 10x10; for the gradient of the data at batch 1 also an output of at least 38x38 and at most 512 output channels. */
 #include <stdio.h>
 
 #include "kernels/activation/activation.h"
@@ -70,7 +70,8 @@ static bool winograd_pays(const conv_shape *s, uint32_t part)
     /* Measured and tested with a padding of 1 all round; with unlike paddings 2.6.3 computes wrong gradients of the data. */
     if (a->pad_top != 1 || a->pad_left != 1 || a->pad_bottom != 1 || a->pad_right != 1)
         return false;
-    if (s->w->dim[2] != 3 || s->w->dim[3] != 3 || s->w->dim[0] < 32 || s->w->dim[1] < 32 || s->y->dim[2] < 10 || s->y->dim[3] < 10)
+    int64_t read = part == 1 ? s->w->dim[0] : s->w->dim[1], written = part == 1 ? s->w->dim[1] : s->w->dim[0];
+    if (s->w->dim[2] != 3 || s->w->dim[3] != 3 || read < (part == 2 ? 16 : 32) || written < 16 || s->y->dim[2] < 10 || s->y->dim[3] < 10)
         return false;
     return part != 1 || s->x->dim[0] > 1 || (s->y->dim[2] >= 38 && s->y->dim[3] >= 38 && s->w->dim[0] <= 512);
 }
