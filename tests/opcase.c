@@ -410,7 +410,7 @@ static bool is_lacking(const char *text)
 }
 
 typedef struct backends {
-    runner *exact, *ref, *cpu;
+    runner *exact, *ref, *cpu, *cpu3; /* cpu3: three threads, so that ranges are cut at odd places */
 } backends;
 
 static void run_case(const opcase_entry *e, const backends *b)
@@ -428,7 +428,7 @@ static void run_case(const opcase_entry *e, const backends *b)
             runner *r;
             uint32_t flags;
             const char *who;
-        } rounds[] = {{b->ref, RUNNING_GUARDS, "ref (float)"}, {b->cpu, RUNNING_GUARDS, "cpu, guarded"}, {b->cpu, 0, "cpu"}};
+        } rounds[] = {{b->ref, RUNNING_GUARDS, "ref (float)"}, {b->cpu, RUNNING_GUARDS, "cpu, guarded"}, {b->cpu3, 0, "cpu, 3 threads"}};
         for (size_t i = 0; want && i < sizeof rounds / sizeof rounds[0]; i++) {
             running *got = start(rounds[i].r, &c, rounds[i].flags, &err);
             check_count();
@@ -590,6 +590,7 @@ int main(int argc, char **argv)
     if (!grad) {
         b.ref = runner_open("ref", false, 1);
         b.cpu = runner_open("cpu", false, 2);
+        b.cpu3 = runner_open("cpu", false, 3);
     }
     uint32_t cases = 0, gradients = 0;
     for (const opcase_entry *e = table; e->name; e++) {
@@ -604,6 +605,7 @@ int main(int argc, char **argv)
     runner_close(b.exact);
     runner_close(b.ref);
     runner_close(b.cpu);
+    runner_close(b.cpu3);
     printf("%u cases, %u gradients checked by differences\n", cases, gradients);
     return check_done(only ? 0 : 1);
 }
