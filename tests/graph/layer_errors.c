@@ -87,6 +87,29 @@ static void shapes(void)
     sd_graph_free(g);
 }
 
+/* TensorFlow's SAME: the odd pixel goes behind. */
+static void same_padding(void)
+{
+    static const struct {
+        int64_t in;
+        uint32_t kernel, stride, dilation;
+        int32_t before, after;
+    } side[] = {{8, 3, 2, 1, 0, 1}, {7, 3, 2, 1, 1, 1}, {8, 3, 1, 1, 1, 1}, {8, 2, 1, 1, 0, 1},
+                {8, 5, 3, 1, 1, 2}, {8, 1, 2, 1, 0, 0}, {9, 4, 1, 2, 3, 3}};
+    for (size_t i = 0; i < sizeof side / sizeof *side; i++) {
+        sodet_graph *g = fresh(false);
+        sodet_err err = SODET_ERR_INIT;
+        (void)sodet_conv2d(g, "c", map(g, 1, 3, side[i].in, 8),
+                           SODET_CONV2D(.out = 4, .kernel = side[i].kernel, .stride = side[i].stride, .dilation = side[i].dilation,
+                                        .flags = SODET_CONV_SAME));
+        CHECK_OK(sodet_graph_status(g, &err));
+        const sodet_conv2d_attr *a = sodet_graph_node(g, 0)->attr;
+        CHECK_EQ(a->pad_top, side[i].before);
+        CHECK_EQ(a->pad_bottom, side[i].after);
+        sd_graph_free(g);
+    }
+}
+
 static void costs(void)
 {
     sodet_graph *g = fresh(true);
@@ -136,6 +159,7 @@ int main(void)
 {
     messages();
     shapes();
+    same_padding();
     costs();
     modes_of_batch_norm();
     return check_done(150);
