@@ -35,16 +35,23 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
     const uint32_t n = cfg->ladder == 0 ? 4 : 5, n_in = sodet_feature_count(in);
     for (uint32_t l = 0; l < n_in; l++) {
         if (sodet_feature_stride(in, l) == 0)
-            return SODET_FAIL(err, SODET_E_INVALID,
-                              "the backbone's feature map %u already covers the whole picture: use neck none, or a backbone without a pyramid of its own",
-                              l);
+            return SODET_FAIL(
+                err, SODET_E_INVALID,
+                "the backbone's feature map %u already covers the whole picture: use neck none, or a backbone without a pyramid of its own",
+                l);
         sodet_emit_feature(g, out, sodet_feature(in, l), sodet_feature_stride(in, l));
     }
     sodet_value x = sodet_feature(in, n_in - 1);
     uint32_t stride = sodet_feature_stride(in, n_in - 1);
     for (uint32_t i = 0; i < n; i++) {
         const rung *r = &rungs[i];
-        const int64_t before = sodet_dim(g, x, 2);
+        const int64_t before = sodet_dim(g, x, 2), smaller = before < sodet_dim(g, x, 3) ? before : sodet_dim(g, x, 3);
+        if (smaller + 2 * (int64_t)r->pad < (int64_t)r->kernel)
+            return SODET_FAIL(
+                err, SODET_E_INVALID,
+                "extra%u: the map has %lld cells on its shorter side, and %u are wanted: this ladder is for inputs of about %s "
+                "pixels; set [input] size, or use another neck",
+                i, (long long)smaller, r->kernel - 2 * r->pad, ladders[cfg->ladder]);
         sodet_enter(g, "extra%u", i);
         x = sodet_relu(g, sodet_conv2d(g, "conv1", x, SODET_CONV2D(.out = sodet_widen(r->middle, cfg->width), .kernel = 1)));
         x = sodet_relu(g, sodet_conv2d(g, "conv2", x,
