@@ -1,80 +1,178 @@
-/* Embedding: a picture goes through the same loader, transforms and network as one of a data set; the set is of one picture. */
+/* The calls of sodet/detector.h. A picture takes the way of a validation sample: a data set of one slot, the worker with its chain of
+ * transforms, normalisation into a row of a batch, inference. */
 #include "sodet/detector.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "core/api/opened.h"
-#include "core/data/decode.h"
+#include "core/api/trained.h"
+#include "core/data/pipeline.h"
 #include "core/data/recipe.h"
-#include "core/eval/infer.h"
+#include "core/train/state.h"
 
 struct sodet_detector {
-    sd_opened opened;
-    sd_split split; /* the transforms alone */
-    sd_infer *infer;
-    /* the picture at hand */
-    const uint8_t *rgb;
-    uint64_t stride;
-    uint32_t width, height;
-    sodet_detection *found;
-    uint64_t n, capacity;
-    uint8_t *bytes; /* of a file */
-    uint64_t bytes_capacity;
-    sd_pixels pixels, turned;
+    pthread_mutex_t lock;
+    sd_config *cfg;
+    sd_trained net;
+    sd_split chain;
+    sodet_dataset_ops ops; /* of the slot */
+    sodet_picture slot;    /* the picture in work */
+    sd_dataset *dataset;   /* of the slot alone */
+    sd_loader_config loader;
+    sd_worker worker;
+    float threshold;
+    float *image;
+    uint64_t image_capacity;
+    sd_batch_item *items;
+    uint64_t item_capacity;
+    uint64_t *first, first_capacity;
+    sodet_detection *detections;
+    uint64_t detection_capacity;
+    uint32_t width, height; /* canvas of the pictures in `image` */
 };
 
-/* ---- the set of one picture ---- */
-static sodet_status open_one(void *self, uint64_t *n, sodet_err *err)
+/* The caller's struct may be of an older or newer header. */
+static sodet_status take_struct(void *to, size_t size, const void *from, const char *what, sodet_err *err)
 {
-    (void)self, (void)err;
+    uint32_t theirs = 0;
+    memset(to, 0, size);
+    if (from)
+        memcpy(&theirs, from, sizeof theirs);
+    if (from && theirs < sizeof theirs)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: struct_size is %u; begin with %s", what, theirs,
+                          strcmp(what, "picture") ? "SODET_DETECTOR_OPTIONS_INIT" : "SODET_PICTURE_INIT");
+    const char *tail = (const char *)from + size;
+    for (size_t i = size; i < theirs; i++)
+        if (*tail++)
+            return SODET_FAIL(err, SODET_E_UNSUPPORTED, "%s: a field that this libsodet does not know is set; it is older than the header",
+                              what);
+    if (from)
+        memcpy(to, from, theirs < size ? theirs : size);
+    return SODET_OK;
+}
+
+/* ---- the slot ---- */
+static sodet_status slot_open(void *self, uint64_t *n, sodet_err *err)
+{
+    (void)self;
+    (void)err;
     *n = 1;
     return SODET_OK;
 }
 
-static sodet_status describe_one(const void *self, uint64_t index, sodet_sample *out, sodet_err *err)
+static sodet_status slot_describe(const void *self, uint64_t index, sodet_sample *out, sodet_err *err)
 {
-    (void)index, (void)err;
-    const sodet_detector *d = self;
-    sodet_sample_set_id(out, "picture", 1);
-    sodet_sample_set_size(out, d->width, d->height);
+    const sodet_picture *p = self;
+    (void)index;
+    (void)err;
+    sodet_sample_set_id(out, p->name ? p->name : p->path ? p->path : "picture", 0);
     return SODET_OK;
 }
 
-static sodet_status pixels_of_one(const void *self, uint64_t index, sodet_sample *out, sodet_err *err)
+static sodet_status slot_pixels(const void *self, uint64_t index, sodet_sample *out, sodet_err *err)
 {
+    const sodet_picture *p = self;
     (void)index;
-    const sodet_detector *d = self;
+    if (p->path)
+        sodet_sample_set_path(out, p->path);
+    if (p->bytes)
+        return sodet_sample_set_bytes(out, p->bytes, p->n_bytes, err);
+    if (!p->rgb)
+        return SODET_OK;
     uint8_t *to;
-    sodet_status s = sodet_sample_new_pixels(out, d->width, d->height, 3, &to, err);
-    for (uint32_t y = 0; s == SODET_OK && y < d->height; y++)
-        memcpy(to + (size_t)y * d->width * 3, d->rgb + y * d->stride, (size_t)d->width * 3);
+    size_t row = (size_t)p->width * 3, stride = p->stride ? p->stride : row;
+    sodet_status s = sodet_sample_new_pixels(out, p->width, p->height, 3, &to, err);
+    for (uint32_t y = 0; s == SODET_OK && y < p->height; y++)
+        memcpy(to + y * row, p->rgb + y * stride, row);
     return s;
 }
 
-static const sodet_dataset_ops one = {
-    .struct_size = sizeof(sodet_dataset_ops), .open = open_one, .describe = describe_one, .pixels = pixels_of_one};
+static sodet_status take_picture(sodet_detector *d, const sodet_picture *from, sodet_err *err)
+{
+    if (!from)
+        return SODET_FAIL(err, SODET_E_INVALID, "no picture was given");
+    sodet_status s = take_struct(&d->slot, sizeof d->slot, from, "picture", err);
+    const sodet_picture *p = &d->slot;
+    const char *name = p->name ? p->name : p->path ? p->path : "picture";
+    if (s == SODET_OK && !p->path + !p->bytes + !p->rgb != 2)
+        s = SODET_FAIL(err, SODET_E_INVALID, "%s: exactly one of path, bytes and rgb is to be set", name);
+    if (s == SODET_OK && p->rgb && p->stride && p->stride / 3 < p->width)
+        s = SODET_FAIL(err, SODET_E_INVALID, "%s: a stride of %zu bytes is too short for %u pixels of 3", name, p->stride, p->width);
+    return s;
+}
 
-/* ---- the detector ---- */
+/* ---- open, close ---- */
+static sodet_status open_config(sodet_detector *d, const sodet_detector_options *o, const sd_checkpoint *c, sodet_err *err)
+{
+    sd_pool pool = {0};
+    uint64_t n = 0;
+    sd_override *list = sd_pool_alloc(&pool, ((size_t)o->n_overrides + 2) * sizeof *list);
+    bool good = list != NULL;
+    for (uint32_t i = 0; good && i < o->n_overrides; i++)
+        list[n++] = (sd_override){o->overrides[i], NULL};
+    if (good && o->devices) {
+        list[n].text = sd_pool_printf(&pool, "run.devices=%s", o->devices);
+        good = list[n++].text != NULL;
+    }
+    if (good && o->threads) {
+        list[n].text = sd_pool_printf(&pool, "run.threads=%u", o->threads);
+        good = list[n++].text != NULL;
+    }
+    sodet_status s =
+        good ? sd_state_config(c, list, n, &d->cfg, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the detector's configuration");
+    sd_pool_clear(&pool);
+    return s;
+}
+
+static sodet_status open_pictures(sodet_detector *d, sodet_err *err)
+{
+    sodet_status s = sd_split_open_links(d->cfg, SD_SPLIT_VAL, &d->chain, err);
+    if (s != SODET_OK)
+        return s;
+    d->ops = (sodet_dataset_ops){.struct_size = sizeof d->ops, .open = slot_open, .describe = slot_describe, .pixels = slot_pixels};
+    const sd_dataset_part part = {"pictures", &d->ops, &d->slot};
+    sd_data_rules rules;
+    sd_data_rules_init(&rules);
+    s = sd_dataset_open(&part, 1, d->net.classes.names, d->net.classes.n, &rules, &d->dataset, err);
+    if (s != SODET_OK)
+        return s;
+    d->loader = sd_split_loader(d->cfg, &d->chain, SD_SPLIT_VAL);
+    d->loader.dataset = d->dataset;
+    return sd_worker_open(&d->worker, &d->loader, err);
+}
+
+static sodet_status open_all(sodet_detector *d, const char *path, const sodet_detector_options *o, sodet_err *err)
+{
+    sd_checkpoint *c = NULL;
+    sodet_status s = o->plugin_folder ? sd_plugin_add_folder(o->plugin_folder, err) : SODET_OK;
+    if (s == SODET_OK)
+        s = sd_trained_find(path, &c, err);
+    if (s == SODET_OK)
+        s = open_config(d, o, c, err);
+    if (s == SODET_OK)
+        s = sd_trained_open(d->cfg, c, &d->net, err);
+    sd_checkpoint_close(c);
+    return s == SODET_OK ? open_pictures(d, err) : s;
+}
+
 sodet_status sodet_detector_open(const char *checkpoint, const sodet_detector_options *options, sodet_detector **out, sodet_err *err)
 {
     *out = NULL;
-    sodet_detector_options o = {0};
-    if (options)
-        memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+    sodet_detector_options o;
+    sodet_status s = take_struct(&o, sizeof o, options, "detector options", err);
+    if (s == SODET_OK && !checkpoint)
+        s = SODET_FAIL(err, SODET_E_INVALID, "no checkpoint was named");
+    if (s == SODET_OK && !(o.threshold >= 0 && o.threshold <= 1))
+        s = SODET_FAIL(err, SODET_E_INVALID, "threshold = %g: 0 to 1 is wanted", (double)o.threshold);
+    if (s != SODET_OK)
+        return s;
     sodet_detector *d = sd_alloc(1, sizeof *d);
-    sd_override *overrides = sd_alloc(o.n_settings, sizeof *overrides);
-    sodet_status s = d && overrides ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a detector");
-    for (uint32_t i = 0; s == SODET_OK && i < o.n_settings; i++)
-        overrides[i] = (sd_override){o.settings[i], NULL};
-    if (s == SODET_OK)
-        s = sd_opened_open(&d->opened, checkpoint, overrides, o.n_settings, err);
-    sd_free(overrides);
-    if (s == SODET_OK)
-        s = sd_split_open_links(d->opened.cfg, SD_SPLIT_VAL, &d->split, err);
-    if (s == SODET_OK) {
-        sd_infer_config c = {.pool = d->opened.pool, .model = d->opened.model, .segments = &d->opened.segments};
-        s = sd_infer_open(&c, &d->infer, err);
-    }
+    if (!d)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a detector");
+    pthread_mutex_init(&d->lock, NULL);
+    d->threshold = o.threshold;
+    s = open_all(d, checkpoint, &o, err);
     if (s != SODET_OK) {
         sodet_detector_close(d);
         return s;
@@ -87,90 +185,156 @@ void sodet_detector_close(sodet_detector *d)
 {
     if (!d)
         return;
-    sd_infer_close(d->infer);
-    sd_split_close(&d->split);
-    sd_opened_close(&d->opened);
-    sd_free(d->found);
-    sd_free(d->bytes);
-    sd_pixels_free(&d->pixels);
-    sd_pixels_free(&d->turned);
+    sd_worker_close(&d->worker);
+    sd_dataset_close(d->dataset);
+    sd_split_close(&d->chain);
+    sd_trained_close(&d->net);
+    sd_config_close(d->cfg);
+    sd_free(d->image);
+    sd_free(d->items);
+    sd_free(d->first);
+    sd_free(d->detections);
+    pthread_mutex_destroy(&d->lock);
     sd_free(d);
 }
 
 uint32_t sodet_detector_class_count(const sodet_detector *d)
 {
-    return d->opened.n_classes;
+    return d->net.classes.n;
 }
 
 const char *sodet_detector_class(const sodet_detector *d, uint32_t label)
 {
-    return label < d->opened.n_classes ? d->opened.classes[label] : NULL;
+    return label < d->net.classes.n ? d->net.classes.names[label] : NULL;
 }
 
-static sodet_status put(void *context, const sd_batch_item *item, const sodet_detection *detections, uint64_t n, sodet_err *err)
+/* ---- detect ---- */
+void sodet_result_free(sodet_result *r)
 {
-    (void)item;
-    sodet_detector *d = context;
-    sodet_status s = sd_grow(&d->found, &d->capacity, n, sizeof *d->found, err);
-    if (s == SODET_OK && n)
-        memcpy(d->found, detections, (size_t)n * sizeof *d->found);
-    d->n = s == SODET_OK ? n : 0;
-    return s;
+    sd_free(r);
 }
 
-sodet_status sodet_detector_run(sodet_detector *d, const uint8_t *rgb, uint32_t width, uint32_t height, uint64_t stride,
-                                const sodet_detection **found, uint64_t *n, sodet_err *err)
+static sodet_status make_result(const sodet_detector *d, uint32_t row, sodet_result **out, sodet_err *err)
 {
-    *found = NULL;
-    *n = 0;
-    if (!rgb || !width || !height || (stride && stride < (uint64_t)width * 3))
-        return SODET_FAIL(err, SODET_E_INVALID,
-                          "a picture of %ux%u with rows %llu bytes apart; at least one pixel and width * 3 bytes are expected", width,
-                          height, (unsigned long long)stride);
-    d->rgb = rgb;
-    d->width = width;
-    d->height = height;
-    d->stride = stride ? stride : (uint64_t)width * 3;
-    d->n = 0;
-    sd_dataset_part part = {"picture", &one, d};
-    sd_dataset *set = NULL;
-    sd_data_rules rules;
-    sd_data_rules_init(&rules);
-    sodet_status s = sd_dataset_open(&part, 1, d->opened.classes, d->opened.n_classes, &rules, &set, err);
-    if (s == SODET_OK) {
-        d->split.dataset = set;
-        sd_loader_config c = sd_split_loader(d->opened.cfg, &d->split, SD_SPLIT_VAL);
-        sd_infer_stats stats;
-        c.batch = c.threads = c.depth = 1;
-        s = sd_infer_run(d->infer, &c, put, NULL, d, &stats, err);
-        d->split.dataset = NULL;
-    }
-    sd_dataset_close(set);
-    if (s == SODET_OK) {
-        *found = d->found;
-        *n = d->n;
-    }
-    return s;
+    const sd_batch_item *item = &d->items[row];
+    const sodet_detection *from = d->detections + d->first[row];
+    uint32_t n = 0, most = (uint32_t)(d->first[row + 1] - d->first[row]);
+    sodet_result *r = sd_alloc(1, sizeof *r + most * sizeof(sodet_found));
+    if (!r)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %u detections", most);
+    sodet_found *found = (sodet_found *)(void *)(r + 1);
+    for (uint32_t i = 0; i < most; i++)
+        if (from[i].score >= d->threshold)
+            found[n++] = (sodet_found){.box = from[i].box,
+                                       .score = from[i].score,
+                                       .label = from[i].label,
+                                       .name = sodet_detector_class(d, (uint32_t)from[i].label)};
+    *r = (sodet_result){.struct_size = sizeof *r, .width = item->original_width, .height = item->original_height, .n = n, .found = found};
+    *out = r;
+    return SODET_OK;
 }
 
-sodet_status sodet_detector_run_file(sodet_detector *d, const char *path, const sodet_detection **found, uint64_t *n, const uint8_t **rgb,
-                                     uint32_t *width, uint32_t *height, sodet_err *err)
+/* The rows that wait in `image` go through the network; which[row] is a picture's place in out. */
+static sodet_status flush(sodet_detector *d, uint32_t rows, const uint32_t *which, sodet_result **out, sodet_err *err)
 {
-    *found = NULL;
-    *n = 0;
-    if (rgb)
-        *rgb = NULL;
-    sd_decode_options options = {0};
-    sodet_status s = sd_decode_file(path, &options, &d->bytes, &d->bytes_capacity, &d->pixels, &d->turned, err);
+    if (!rows)
+        return SODET_OK;
+    const sd_batch batch = {.n = rows,
+                            .global_n = rows,
+                            .width = d->width,
+                            .height = d->height,
+                            .channels = sd_input_channels(&d->loader.input),
+                            .image = d->image,
+                            .items = d->items};
+    sodet_status s = sd_grow(&d->first, &d->first_capacity, (uint64_t)rows + 1, sizeof *d->first, err);
     if (s == SODET_OK)
-        s = sodet_detector_run(d, d->pixels.rgb, d->pixels.width, d->pixels.height, 0, found, n, err);
+        s = sd_infer_batch(d->net.infer, &batch, d->first, &d->detections, &d->detection_capacity, err);
+    for (uint32_t i = 0; s == SODET_OK && i < rows; i++)
+        s = make_result(d, i, &out[which[i]], err);
+    return s;
+}
+
+/* The picture in the worker becomes row `row`. */
+static sodet_status fill_row(sodet_detector *d, uint32_t row, sodet_err *err)
+{
+    sodet_sample *sample = d->worker.sample;
+    uint64_t pixels = (uint64_t)d->width * d->height * sd_input_channels(&d->loader.input);
+    sodet_status s = sd_grow(&d->image, &d->image_capacity, pixels * (row + 1), sizeof *d->image, err);
+    if (s == SODET_OK)
+        s = sd_grow(&d->items, &d->item_capacity, (uint64_t)row + 1, sizeof *d->items, err);
+    if (s == SODET_OK)
+        s = sd_normalise(sample, &d->loader.input, d->width, d->height, d->image + pixels * row, err);
     if (s != SODET_OK)
         return s;
-    if (rgb)
-        *rgb = d->pixels.rgb;
-    if (width)
-        *width = d->pixels.width;
-    if (height)
-        *height = d->pixels.height;
+    sd_batch_item *item = &d->items[row];
+    *item = (sd_batch_item){.width = sample->image.width,
+                            .height = sample->image.height,
+                            .original_width = sample->original_width,
+                            .original_height = sample->original_height};
+    sd_affine_inverse(sample->map, item->inverse);
     return SODET_OK;
+}
+
+static sodet_status detect_all(sodet_detector *d, const sodet_picture *const *pictures, uint32_t n, uint32_t *which, sodet_result **out,
+                               sodet_err *err)
+{
+    sodet_status broken = SODET_OK, s = SODET_OK;
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sodet_err local = SODET_ERR_INIT;
+        sodet_status p = take_picture(d, pictures[i], &local);
+        if (p == SODET_OK)
+            p = sd_worker_prepare(&d->worker, 0, 0, 0, &local);
+        uint32_t width = 0, height = 0;
+        if (p == SODET_OK) {
+            width = d->worker.sample->original_width;
+            height = d->worker.sample->original_height;
+            sd_links_canvas(d->loader.links, d->loader.n_links, &d->loader.input, &width, &height);
+        }
+        if (p == SODET_OK && rows && (width != d->width || height != d->height)) {
+            if ((s = flush(d, rows, which, out, err)) != SODET_OK)
+                return s;
+            rows = 0;
+        }
+        if (p == SODET_OK) {
+            d->width = width;
+            d->height = height;
+            p = fill_row(d, rows, &local);
+        }
+        if (p == SODET_OK)
+            which[rows++] = i;
+        else if (broken == SODET_OK) {
+            broken = p;
+            if (err)
+                *err = local;
+        }
+    }
+    s = flush(d, rows, which, out, broken == SODET_OK ? err : NULL);
+    return broken == SODET_OK ? s : broken;
+}
+
+sodet_status sodet_detect_many(sodet_detector *d, const sodet_picture *const *pictures, uint32_t n, sodet_result **out, sodet_err *err)
+{
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = NULL;
+    uint32_t *which = sd_alloc((size_t)n + 1, sizeof *which);
+    if (!which)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %u pictures", n);
+    pthread_mutex_lock(&d->lock);
+    sodet_status s = detect_all(d, pictures, n, which, out, err);
+    memset(&d->slot, 0, sizeof d->slot);
+    pthread_mutex_unlock(&d->lock);
+    sd_free(which);
+    return s;
+}
+
+sodet_status sodet_detect(sodet_detector *d, const sodet_picture *picture, sodet_result **out, sodet_err *err)
+{
+    return sodet_detect_many(d, &picture, 1, out, err);
+}
+
+sodet_status sodet_detect_file(sodet_detector *d, const char *path, sodet_result **out, sodet_err *err)
+{
+    const sodet_picture p = {.struct_size = sizeof p, .path = path};
+    return sodet_detect(d, &p, out, err);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/plugin/plugin.h"
+#include "core/train/state.h"
 
 /* Short forms as the reference scripts have them, and the keys they stand for. %s is the value. */
 static const struct {
@@ -262,15 +263,22 @@ static sodet_status expand_labels(sd_cli *cli, const sd_config *cfg, sodet_err *
     return s;
 }
 
+static sodet_status open_config(const sd_cli *cli, sd_config **out, sodet_err *err)
+{
+    if (cli->checkpoint && !cli->ini)
+        return sd_state_config(cli->checkpoint, cli->overrides, cli->n_overrides, out, err);
+    return sd_config_open(cli->ini, cli->overrides, cli->n_overrides, out, err);
+}
+
 sodet_status sd_cli_config(sd_cli *cli, sd_config **out, sodet_err *err)
 {
-    sodet_status s = sd_config_open(cli->ini, cli->overrides, cli->n_overrides, out, err);
+    sodet_status s = open_config(cli, out, err);
     if (s == SODET_OK && (cli->dataset || cli->train_split || cli->val_split)) {
         s = expand_labels(cli, *out, err);
         sd_config_close(*out);
         *out = NULL;
         if (s == SODET_OK)
-            s = sd_config_open(cli->ini, cli->overrides, cli->n_overrides, out, err);
+            s = open_config(cli, out, err);
     }
     for (uint64_t i = 0; i < cli->n_overrides && s == SODET_OK; i++) {
         if (cli->overrides[i].alias)

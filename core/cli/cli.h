@@ -38,9 +38,11 @@ typedef struct sd_command {
 /* Defined in cmd_<name>.c each; the table is in commands.c. */
 extern const sd_command *const sd_commands[]; /* NULL at the end */
 
+struct sd_checkpoint;
 typedef struct sd_cli {
     const sd_command *command;
-    const char *ini; /* NULL: none given */
+    const char *ini;                        /* NULL: none given */
+    const struct sd_checkpoint *checkpoint; /* set by a command: whose configuration counts where no INI was given */
     sd_override *overrides;
     uint64_t n_overrides, override_capacity;
     const char **files;

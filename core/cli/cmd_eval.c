@@ -1,10 +1,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/api/opened.h"
-#include "core/cli/cli.h"
+#include "core/cli/trained.h"
 #include "core/eval/validate.h"
 
 /* As many threads as [run] threads says, or as the process may run on. */
@@ -60,68 +58,109 @@ static sodet_status run_files(sd_cli *cli, sd_config *cfg, const char *detection
     return s;
 }
 
-static void progressed(void *context, const sd_infer_stats *s)
+/* ---- a trained network on [data] val ---- */
+/* --evaluator coco,voc stands for [eval] evaluators, its first for [eval] best. */
+static sodet_status set_evaluators(sd_cli *cli, sd_config *cfg, sodet_err *err)
 {
-    (void)context;
-    fprintf(stderr, "\revaluating  %llu/%llu%s", (unsigned long long)s->done, (unsigned long long)s->of, s->done == s->of ? "\n" : "");
+    const char *flag = sd_cli_flag(cli, "--evaluator");
+    if (!flag)
+        return SODET_OK;
+    size_t n = strcspn(flag, ", ");
+    const char *first = sd_pool_printf(&cli->pool, "%.*s", (int)n, flag);
+    if (!first)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+    if (!n)
+        return SODET_FAIL(err, SODET_E_INVALID, "--evaluator %s: names none; `sodet list evaluator` shows what there is", flag);
+    sodet_status s = sd_config_set(cfg, "eval", "evaluators", flag, err);
+    return s == SODET_OK ? sd_config_set(cfg, "eval", "best", first, err) : s;
 }
 
-static void print_results(const sd_validation *v, const sd_infer_stats *stats, bool json)
+static void progress(void *context, const sd_infer_stats *s)
 {
-    if (json) {
-        sd_text t = {0};
-        sd_validation_json(v, &t);
-        printf("{%s, \"images\": %llu, \"missing\": %llu, \"seconds\": %.3f}\n", t.text && !t.failed ? t.text : "",
-               (unsigned long long)stats->done, (unsigned long long)stats->missing, stats->seconds);
-        sd_text_free(&t);
-        return;
-    }
+    sd_cli_progress(context, s->done, s->of);
+}
+
+static void print_text(const sd_validation *v, const sd_infer_stats *stats)
+{
     for (uint32_t i = 0; i < sd_validation_count(v); i++) {
-        const sodet_eval_sink *sink = sd_validation_result(v, i);
+        const sodet_eval_sink *r = sd_validation_result(v, i);
         if (sd_validation_count(v) > 1)
             printf("%s\n", sd_validation_label(v, i));
-        fputs(sink->lines.text ? sink->lines.text : "", stdout);
+        fputs(r->lines.text ? r->lines.text : "", stdout);
     }
+    fprintf(stderr, "%llu pictures, %.1f s, %.1f img/s", (unsigned long long)stats->done, stats->seconds,
+            stats->seconds > 0 ? (double)stats->done / stats->seconds : 0.0);
     if (stats->missing)
-        printf("%llu pictures could not be read\n", (unsigned long long)stats->missing);
+        fprintf(stderr, "; %llu could not be read and were left out", (unsigned long long)stats->missing);
+    fprintf(stderr, "\n");
 }
 
-/* `sodet eval runs/x`: the detector of a checkpoint over the validation set of its configuration. */
-static sodet_status run_checkpoint(sd_cli *cli, sodet_err *err)
+static sodet_status print_json(const sd_validation *v, const sd_infer_stats *stats, sodet_err *err)
 {
-    sd_opened o;
+    sd_text t = {0};
+    uint32_t n = sd_validation_count(v);
+    sd_text_printf(&t, "{");
+    for (uint32_t i = 0; i < n; i++) {
+        char prefix[128] = "";
+        if (n > 1)
+            snprintf(prefix, sizeof prefix, "%.120s/", sd_validation_label(v, i));
+        sd_eval_sink_json(sd_validation_result(v, i), prefix, &t);
+        sd_text_printf(&t, ", ");
+    }
+    sd_text_printf(&t, "\"images\": %llu, \"missing\": %llu, \"seconds\": ", (unsigned long long)stats->done,
+                   (unsigned long long)stats->missing);
+    sd_json_write_double(&t, stats->seconds);
+    sd_text_printf(&t, "}\n");
+    sodet_status s = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
+    if (s == SODET_OK)
+        fputs(t.text, stdout);
+    sd_text_free(&t);
+    return s;
+}
+
+static sodet_status run_network(sd_cli *cli, const char *weights, sodet_err *err)
+{
+    sd_config *cfg = NULL;
+    sd_trained net;
     sd_validation *v = NULL;
-    sd_infer *f = NULL;
     sd_infer_stats stats;
-    sodet_status s = sd_opened_open(&o, cli->files[0], cli->overrides, cli->n_overrides, err);
+    sodet_status s = sd_cli_open_trained(cli, weights, set_evaluators, &cfg, &net, err);
     if (s == SODET_OK)
-        s = sd_validation_open(o.cfg, o.classes, o.n_classes, &v, err);
-    sd_infer_config c = {.pool = o.pool, .model = o.model, .segments = &o.segments};
-    if (s == SODET_OK)
-        s = sd_infer_open(&c, &f, err);
+        s = sd_validation_open(cfg, net.classes.names, net.classes.n, &v, err);
     if (s == SODET_OK) {
         cli->started = true;
-        s = sd_validation_run(v, f, sd_cli_flag(cli, "--out"), !cli->quiet && isatty(STDERR_FILENO) ? progressed : NULL, NULL, &stats, err);
+        s = sd_validation_run(v, net.infer, sd_cli_flag(cli, "--detections-out"), progress, cli, &stats, err);
+        sd_cli_progress(cli, 0, 0);
     }
-    if (s == SODET_OK)
-        print_results(v, &stats, cli->json);
-    sd_infer_close(f);
+    if (s == SODET_OK && cli->json)
+        s = print_json(v, &stats, err);
+    else if (s == SODET_OK)
+        print_text(v, &stats);
     sd_validation_close(v);
-    sd_opened_close(&o);
+    sd_trained_close(&net);
+    sd_config_close(cfg);
     return s;
 }
 
 static sodet_status run(sd_cli *cli, sodet_err *err)
 {
-    if (cli->n_files > 1)
-        return SODET_FAIL(err, SODET_E_INVALID, "one checkpoint or run folder is expected, %llu names were given",
-                          (unsigned long long)cli->n_files);
-    if (cli->n_files == 1)
-        return run_checkpoint(cli, err);
     const char *detections = sd_cli_flag(cli, "--detections"), *truth = sd_cli_flag(cli, "--ground-truth");
-    if (!detections || !truth)
+    const char *weights = sd_cli_take_weights(cli);
+    if (cli->n_files)
         return SODET_FAIL(err, SODET_E_INVALID,
-                          "%s is missing: `sodet eval CHECKPOINT`, or `sodet eval --detections d.json --ground-truth g.json`",
+                          "%s: one argument too many; a checkpoint ends in .safetensors, is a run's folder, or stands behind --weights",
+                          cli->files[0]);
+    if (weights && (detections || truth))
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: weights are to be run, or files counted, not both",
+                          detections ? "--detections" : "--ground-truth");
+    if (weights)
+        return run_network(cli, weights, err);
+    if (!detections && !truth)
+        return SODET_FAIL(err, SODET_E_INVALID,
+                          "which weights? `sodet eval x.ini --weights best.safetensors`, `sodet eval runs/x`, or "
+                          "`sodet eval --detections d.json --ground-truth g.json`");
+    if (!detections || !truth)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s is missing: `sodet eval --detections d.json --ground-truth g.json`",
                           detections ? "--ground-truth" : "--detections");
     sd_config *cfg;
     sodet_status s = sd_cli_config(cli, &cfg, err);
@@ -132,28 +171,30 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     return s;
 }
 
-static const sd_flag flags[] = {{"--detections", "FILE", "COCO result list: [{image_id, category_id, bbox, score}]"},
+static const sd_flag flags[] = {{"--weights", "FILE", "checkpoint to evaluate; without an INI its own configuration counts"},
+                                {"--detections-out", "FILE", "write what was found as a COCO result list"},
+                                {"--evaluator", "NAME", "coco, voc, or several: coco,voc; default: [eval] evaluators, for files coco"},
+                                {"--detections", "FILE", "COCO result list: [{image_id, category_id, bbox, score}]"},
                                 {"--ground-truth", "FILE", "COCO instances file"},
-                                {"--out", "FILE", "of a checkpoint: writes its detections as a COCO result list"},
-                                {"--evaluator", "NAME", "coco (the default), voc, or several: coco,voc"},
                                 {0}};
 const sd_command sd_cmd_eval;
 const sd_command sd_cmd_eval = {
     .name = "eval",
-    .synopsis = "CHECKPOINT [section.key=value ...] [--out FILE], or\n       sodet eval --detections d.json --ground-truth g.json "
-                "[--evaluator coco|voc] [evaluator.coco.compat=pycocotools] [--json]",
-    .summary = "evaluates a detector, or detections in files",
-    .help = "CHECKPOINT, a file or a run's folder (its best.safetensors), brings its configuration: [data] val is run through the detector "
-            "and\n"
-            "counted by [eval] evaluators. section.key=value changes anything of it (run.devices=cpu, data.val=..., "
-            "evaluator.coco.compat=...).\n"
-            "Without one: counts the detections of a file against the ground truth of a file. A result file that brings `images` and "
-            "`categories` of "
-            "its own\n"
-            "is matched by file_name and category name instead of by ids.\n"
-            "--json: {\"AP\", \"AP50\", \"AP75\", \"APs\", \"APm\", \"APl\", \"AR1\", \"AR10\", \"AR100\", \"ARs\", \"ARm\", \"ARl\", "
-            "\"AP/<class>\"} for coco,\n"
-            "{\"mAP\", \"AP/<class>\"} for voc, with `coco/` or `voc/` before each name if several evaluators ran.",
+    .synopsis =
+        "x.ini --weights FILE | FILE.safetensors | runs/x | --detections d.json --ground-truth g.json  [section.key=value ...] [--json]",
+    .summary = "evaluates a trained network, or detections in files",
+    .help =
+        "A run's folder stands for its best.safetensors. Runs the weights over [data] val and prints what the evaluators say: the same "
+        "numbers as validation in training. A checkpoint's\n"
+        "own configuration holds data paths as the INI had them; relative ones then start from the working directory.\n"
+        "\n"
+        "With --detections, counts the detections of a file against the ground truth of a file. A result file that brings `images` and\n"
+        "`categories` of its own is matched by file_name and category name instead of by ids.\n"
+        "\n"
+        "--json: {\"AP\", \"AP50\", \"AP75\", \"APs\", \"APm\", \"APl\", \"AR1\", \"AR10\", \"AR100\", \"ARs\", \"ARm\", \"ARl\", "
+        "\"AP/<class>\"} for coco,\n"
+        "{\"mAP\", \"AP/<class>\"} for voc, with `coco/` or `voc/` before each name if several evaluators ran; of a network also\n"
+        "\"images\", \"missing\" (could not be read) and \"seconds\".",
     .takes = SD_TAKES_INI | SD_TAKES_FILES | SD_TAKES_JSON,
     .flags = flags,
     .run = run,

@@ -1,22 +1,28 @@
-/* sodet/detector.h: a trained detector inside another program. Link with libsodet (pkg-config sodet).
+/* sodet/detector.h: a trained detector inside another program. Link libsodet (pkg-config sodet).
  *
  *     sodet_err err = SODET_ERR_INIT;
  *     sodet_detector *d;
- *     if (sodet_detector_open("runs/shapes/best.safetensors", NULL, &d, &err) != SODET_OK)
- *         return fail(err.text);
- *     const sodet_detection *found;
- *     uint64_t n;
- *     sodet_detector_run(d, rgb, width, height, 0, &found, &n, &err);
- *     for (uint64_t i = 0; i < n; i++)
- *         use(sodet_detector_class(d, (uint32_t)found[i].label), found[i].score, found[i].box);
+ *     sodet_result *r;
+ *     if (sodet_detector_open("best.safetensors", NULL, &d, &err) != SODET_OK ||
+ *         sodet_detect_file(d, "street.jpg", &r, &err) != SODET_OK)
+ *         return fprintf(stderr, "%s\n", err.text), 1;
+ *     for (uint32_t i = 0; i < r->n; i++)
+ *         printf("%s %.2f\n", r->found[i].name, (double)r->found[i].score);
+ *     sodet_result_free(r);
  *     sodet_detector_close(d);
  *
- * Everything about the detector, its input size and pixel rules included, is in the checkpoint. Plugins are searched where the program
- * `sodet` searches them. A detector is used by one thread at a time; several detectors by several threads. */
+ * The checkpoint brings everything: network, class names, pixel rules (mean, std, channel order) and how pictures are resized. The plugins
+ * that it names are looked for in options.plugin_folder, SODET_PLUGIN_PATH and the install prefix.
+ *
+ * Ownership: what is passed in is borrowed for the call. Results are the caller's until sodet_result_free, which may come after
+ * sodet_detector_close, except that found[i].name belongs to the detector.
+ * Threads: any thread may call; calls on one detector wait for one another. For detection at the same time, open several, each with its
+ * share of the processor (options.threads). The detector has threads of its own, one per device and those of the backend.
+ * The library neither prints results nor ends the process; what it has to warn of goes to the standard error stream. */
 #ifndef SODET_DETECTOR_H
 #define SODET_DETECTOR_H
 
-#include "sodet/evaluator.h"
+#include "sodet/data.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,13 +30,20 @@ extern "C" {
 
 typedef struct sodet_detector sodet_detector;
 
-/* Zero means the default. */
+/* Zero means the default, here and in sodet_picture. */
 typedef struct sodet_detector_options {
     uint32_t struct_size;
-    uint32_t n_settings;
-    /* As on the command line: "run.devices=cpu", "run.threads=2", "head.score_threshold=0.3". They win over what the checkpoint says. */
-    const char *const *settings;
+    uint32_t threads;             /* of the processor; 0: the checkpoint's [run] threads, else as many as the process may use */
+    const char *devices;          /* [run] devices: "cpu", "cuda:0"; NULL: the checkpoint's */
+    const char *plugin_folder;    /* looked at first; stays known to the process */
+    const char *const *overrides; /* "head.nms_iou=0.5": values that replace the checkpoint's configuration */
+    uint32_t n_overrides;
+    float threshold; /* scores below it are left out; 0: whatever [head] lets through */
 } sodet_detector_options;
+#define SODET_DETECTOR_OPTIONS_INIT                                                                                                        \
+    {                                                                                                                                      \
+        sizeof(sodet_detector_options), 0, NULL, NULL, NULL, 0, 0                                                                          \
+    }
 
 /* checkpoint: a file, or a run's folder, whose best.safetensors (else the newest) is taken. options may be NULL. */
 SODET_EXPORT sodet_status sodet_detector_open(const char *checkpoint, const sodet_detector_options *options, sodet_detector **out,
@@ -39,13 +52,45 @@ SODET_EXPORT void sodet_detector_close(sodet_detector *d); /* accepts NULL */
 SODET_EXPORT uint32_t sodet_detector_class_count(const sodet_detector *d);
 SODET_EXPORT const char *sodet_detector_class(const sodet_detector *d, uint32_t label); /* NULL: no such label */
 
-/* rgb: rows of width * 3 bytes, `stride` bytes apart (0: width * 3). Detections in pixels of this picture, 0-based, end-exclusive,
- * clipped to it, scores falling; valid until the next call on d. */
-SODET_EXPORT sodet_status sodet_detector_run(sodet_detector *d, const uint8_t *rgb, uint32_t width, uint32_t height, uint64_t stride,
-                                             const sodet_detection **found, uint64_t *n, sodet_err *err);
-/* A JPEG, PNG, BMP, TGA or PNM file, turned upright by its EXIF tag. *rgb (may be NULL): the decoded picture, valid as long as found. */
-SODET_EXPORT sodet_status sodet_detector_run_file(sodet_detector *d, const char *path, const sodet_detection **found, uint64_t *n,
-                                                  const uint8_t **rgb, uint32_t *width, uint32_t *height, sodet_err *err);
+/* One picture in one of three forms: path, or bytes, or rgb. */
+typedef struct sodet_picture {
+    uint32_t struct_size;
+    const char *name;  /* for messages; NULL: the path, or "picture" */
+    const char *path;  /* a JPEG, PNG, BMP, TGA or PNM file */
+    const void *bytes; /* such a file's content */
+    size_t n_bytes;
+    const uint8_t *rgb;     /* [height][width][3] */
+    uint32_t width, height; /* of rgb */
+    size_t stride;          /* bytes from a row of rgb to the next; 0: 3 * width */
+} sodet_picture;
+#define SODET_PICTURE_INIT                                                                                                                 \
+    {                                                                                                                                      \
+        sizeof(sodet_picture), NULL, NULL, NULL, 0, NULL, 0, 0, 0                                                                          \
+    }
+
+typedef struct sodet_found {
+    sodet_box box; /* pixels of the picture (turned upright as its EXIF tag says), 0-based, end-exclusive, inside it */
+    float score;   /* 0..1 */
+    int32_t label;
+    const char *name; /* of the label */
+} sodet_found;
+
+typedef struct sodet_result {
+    uint32_t struct_size;   /* as the library made it */
+    uint32_t width, height; /* of the picture, upright */
+    uint32_t n;
+    const sodet_found *found; /* [n], scores falling */
+} sodet_result;
+SODET_EXPORT void sodet_result_free(sodet_result *r); /* accepts NULL */
+
+/* A picture that cannot be read is SODET_E_INVALID, or SODET_E_IO if the system refused; the detector goes on working. After
+ * SODET_E_DEVICE it does not: every later call fails with the same sentence. */
+SODET_EXPORT sodet_status sodet_detect(sodet_detector *d, const sodet_picture *picture, sodet_result **out, sodet_err *err);
+SODET_EXPORT sodet_status sodet_detect_file(sodet_detector *d, const char *path, sodet_result **out, sodet_err *err);
+/* Several at once: pictures of one shape go through the network together, dealt out to the devices; memory grows with n. A picture that
+ * cannot be read gets NULL in out[n] and the others are done; the first such is what is returned. */
+SODET_EXPORT sodet_status sodet_detect_many(sodet_detector *d, const sodet_picture *const *pictures, uint32_t n, sodet_result **out,
+                                            sodet_err *err);
 
 #ifdef __cplusplus
 }
