@@ -108,8 +108,8 @@ SODET_INLINE float vector_log(float x)
     float lifted = x * tiny;
     int32_t bits;
     memcpy(&bits, &lifted, sizeof bits);
-    int32_t e = (bits - 0x3f3504f3) >> 23; /* mantissa in [sqrt(1/2), sqrt(2)) */
-    int32_t m_bits = bits - (int32_t)((uint32_t)e << 23);
+    int32_t e = (int32_t)((uint32_t)bits - 0x3f3504f3u) >> 23; /* mantissa in [sqrt(1/2), sqrt(2)) */
+    int32_t m_bits = (int32_t)((uint32_t)bits - ((uint32_t)e << 23));
     float m;
     memcpy(&m, &m_bits, sizeof m);
     float k = (float)e - (tiny != 1.0f ? 23.0f : 0.0f);
