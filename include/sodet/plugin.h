@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 #define SODET_PLUGIN_MAGIC 0x54444f53u /* "SODT" */
-#define SODET_ABI_MAJOR 0u
-#define SODET_ABI_MINOR 0u
+#define SODET_ABI_MAJOR    0u
+#define SODET_ABI_MINOR    0u
 
 enum {
     SODET_KIND_BACKBONE = 1,
@@ -33,20 +33,20 @@ enum {
     SODET_KIND_TRANSPORT
 };
 
-enum { /* type of an option, and the C type of its field */
-    SODET_T_DOUBLE = 1,  /* double; finite */
-    SODET_T_INT,         /* int64_t; base 10 */
-    SODET_T_UINT,        /* uint32_t */
-    SODET_T_BOOL,        /* uint32_t, 0 or 1; yes/no, true/false, on/off, 1/0 */
-    SODET_T_STRING,      /* const char *; NULL if there is no default */
-    SODET_T_PATH,        /* const char *; resolved against the INI file's folder or, from the command line, the working directory */
-    SODET_T_ENUM,        /* uint32_t, the index in choices */
-    SODET_T_BYTES,       /* uint64_t; 64MiB */
-    SODET_T_DURATION,    /* double, seconds; 30s, 5m */
-    SODET_T_SIZE,        /* sodet_size2d; 300x300 = width x height, or 300 for both */
-    SODET_T_DOUBLE_LIST, /* sodet_double_list; separated by commas or blanks */
-    SODET_T_UINT_LIST,   /* sodet_uint_list */
-    SODET_T_STRING_LIST  /* sodet_string_list; separated by commas */
+enum {                      /* type of an option, and the C type of its field */
+       SODET_T_DOUBLE = 1,  /* double; finite */
+       SODET_T_INT,         /* int64_t; base 10 */
+       SODET_T_UINT,        /* uint32_t */
+       SODET_T_BOOL,        /* uint32_t, 0 or 1; yes/no, true/false, on/off, 1/0 */
+       SODET_T_STRING,      /* const char *; NULL if there is no default */
+       SODET_T_PATH,        /* const char *; resolved against the INI file's folder or, from the command line, the working directory */
+       SODET_T_ENUM,        /* uint32_t, the index in choices */
+       SODET_T_BYTES,       /* uint64_t; 64MiB */
+       SODET_T_DURATION,    /* double, seconds; 30s, 5m */
+       SODET_T_SIZE,        /* sodet_size2d; 300x300 = width x height, or 300 for both */
+       SODET_T_DOUBLE_LIST, /* sodet_double_list; separated by commas or blanks */
+       SODET_T_UINT_LIST,   /* sodet_uint_list */
+       SODET_T_STRING_LIST  /* sodet_string_list; separated by commas */
 };
 enum { SODET_OPT_REQUIRED = 1, SODET_OPT_DEPRECATED = 2 };
 
@@ -79,38 +79,69 @@ typedef struct sodet_opt {
 
 /* The field's C type must be the one that the row promises, or the row does not compile. */
 #ifndef __cplusplus
-#define SODET_OFFSET(T, field, ctype) _Generic(((T *)0)->field, ctype: offsetof(T, field))
+#define SODET_OFFSET(T, field, ctype) _Generic(((T *)0)->field, ctype : offsetof(T, field))
 #else
 #define SODET_OFFSET(T, field, ctype) offsetof(T, field)
 #endif
-#define SODET_OPT_DOUBLE(T, field, def, lo, hi, help) \
-    { #field, help, SODET_T_DOUBLE, 0, SODET_OFFSET(T, field, double), def, lo, hi, 0, NULL }
-#define SODET_OPT_INT(T, field, def, lo, hi, help) \
-    { #field, help, SODET_T_INT, 0, SODET_OFFSET(T, field, int64_t), def, lo, hi, 0, NULL }
-#define SODET_OPT_UINT(T, field, def, lo, hi, help) \
-    { #field, help, SODET_T_UINT, 0, SODET_OFFSET(T, field, uint32_t), def, lo, hi, 0, NULL }
-#define SODET_OPT_BOOL(T, field, def, help) \
-    { #field, help, SODET_T_BOOL, 0, SODET_OFFSET(T, field, uint32_t), def, 0, 1, 0, NULL }
-#define SODET_OPT_STRING(T, field, def, help) \
-    { #field, help, SODET_T_STRING, 0, SODET_OFFSET(T, field, const char *), def, 0, 0, 0, NULL }
-#define SODET_OPT_PATH(T, field, opt_flags, help) \
-    { #field, help, SODET_T_PATH, opt_flags, SODET_OFFSET(T, field, const char *), NULL, 0, 0, 0, NULL }
-#define SODET_OPT_ENUM(T, field, def, choices, help) \
-    { #field, help, SODET_T_ENUM, 0, SODET_OFFSET(T, field, uint32_t), def, 0, 0, 0, choices }
-#define SODET_OPT_BYTES(T, field, def, lo, hi, help) \
-    { #field, help, SODET_T_BYTES, 0, SODET_OFFSET(T, field, uint64_t), def, lo, hi, 0, NULL }
-#define SODET_OPT_DURATION(T, field, def, lo, hi, help) \
-    { #field, help, SODET_T_DURATION, 0, SODET_OFFSET(T, field, double), def, lo, hi, 0, NULL }
-#define SODET_OPT_SIZE(T, field, def, lo, hi, help) \
-    { #field, help, SODET_T_SIZE, 0, SODET_OFFSET(T, field, sodet_size2d), def, lo, hi, 0, NULL }
-#define SODET_OPT_DOUBLES(T, field, def, length, lo, hi, help) \
-    { #field, help, SODET_T_DOUBLE_LIST, 0, SODET_OFFSET(T, field, sodet_double_list), def, lo, hi, length, NULL }
-#define SODET_OPT_UINTS(T, field, def, length, lo, hi, help) \
-    { #field, help, SODET_T_UINT_LIST, 0, SODET_OFFSET(T, field, sodet_uint_list), def, lo, hi, length, NULL }
-#define SODET_OPT_STRINGS(T, field, def, length, help) \
-    { #field, help, SODET_T_STRING_LIST, 0, SODET_OFFSET(T, field, sodet_string_list), def, 0, 0, length, NULL }
+#define SODET_OPT_DOUBLE(T, field, def, lo, hi, help)                                                                                      \
+    {                                                                                                                                      \
+#field, help, SODET_T_DOUBLE, 0, SODET_OFFSET(T, field, double), def, lo, hi, 0, NULL                                              \
+    }
+#define SODET_OPT_INT(T, field, def, lo, hi, help)                                                                                         \
+    {                                                                                                                                      \
+#field, help, SODET_T_INT, 0, SODET_OFFSET(T, field, int64_t), def, lo, hi, 0, NULL                                                \
+    }
+#define SODET_OPT_UINT(T, field, def, lo, hi, help)                                                                                        \
+    {                                                                                                                                      \
+#field, help, SODET_T_UINT, 0, SODET_OFFSET(T, field, uint32_t), def, lo, hi, 0, NULL                                              \
+    }
+#define SODET_OPT_BOOL(T, field, def, help)                                                                                                \
+    {                                                                                                                                      \
+#field, help, SODET_T_BOOL, 0, SODET_OFFSET(T, field, uint32_t), def, 0, 1, 0, NULL                                                \
+    }
+#define SODET_OPT_STRING(T, field, def, help)                                                                                              \
+    {                                                                                                                                      \
+#field, help, SODET_T_STRING, 0, SODET_OFFSET(T, field, const char *), def, 0, 0, 0, NULL                                          \
+    }
+#define SODET_OPT_PATH(T, field, opt_flags, help)                                                                                          \
+    {                                                                                                                                      \
+#field, help, SODET_T_PATH, opt_flags, SODET_OFFSET(T, field, const char *), NULL, 0, 0, 0, NULL                                   \
+    }
+#define SODET_OPT_ENUM(T, field, def, choices, help)                                                                                       \
+    {                                                                                                                                      \
+#field, help, SODET_T_ENUM, 0, SODET_OFFSET(T, field, uint32_t), def, 0, 0, 0, choices                                             \
+    }
+#define SODET_OPT_BYTES(T, field, def, lo, hi, help)                                                                                       \
+    {                                                                                                                                      \
+#field, help, SODET_T_BYTES, 0, SODET_OFFSET(T, field, uint64_t), def, lo, hi, 0, NULL                                             \
+    }
+#define SODET_OPT_DURATION(T, field, def, lo, hi, help)                                                                                    \
+    {                                                                                                                                      \
+#field, help, SODET_T_DURATION, 0, SODET_OFFSET(T, field, double), def, lo, hi, 0, NULL                                            \
+    }
+#define SODET_OPT_SIZE(T, field, def, lo, hi, help)                                                                                        \
+    {                                                                                                                                      \
+#field, help, SODET_T_SIZE, 0, SODET_OFFSET(T, field, sodet_size2d), def, lo, hi, 0, NULL                                          \
+    }
+#define SODET_OPT_DOUBLES(T, field, def, length, lo, hi, help)                                                                             \
+    {                                                                                                                                      \
+#field, help, SODET_T_DOUBLE_LIST, 0, SODET_OFFSET(T, field, sodet_double_list), def, lo, hi, length, NULL                         \
+    }
+#define SODET_OPT_UINTS(T, field, def, length, lo, hi, help)                                                                               \
+    {                                                                                                                                      \
+#field, help, SODET_T_UINT_LIST, 0, SODET_OFFSET(T, field, sodet_uint_list), def, lo, hi, length, NULL                             \
+    }
+#define SODET_OPT_STRINGS(T, field, def, length, help)                                                                                     \
+    {                                                                                                                                      \
+#field, help, SODET_T_STRING_LIST, 0, SODET_OFFSET(T, field, sodet_string_list), def, 0, 0, length, NULL                           \
+    }
 /* A plugin without options passes this as its table. */
-#define SODET_NO_OPTIONS { {NULL, NULL, 0, 0, 0, NULL, 0, 0, 0, NULL} }
+#define SODET_NO_OPTIONS                                                                                                                   \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            NULL, NULL, 0, 0, 0, NULL, 0, 0, 0, NULL                                                                                       \
+        }                                                                                                                                  \
+    }
 
 typedef struct sodet_plugin {
     uint32_t magic, struct_size; /* these sixteen bytes never change */
@@ -119,8 +150,8 @@ typedef struct sodet_plugin {
     const void *core; /* &sodet_core_anchor: another address means that a second core was loaded */
     const char *name, *summary;
     size_t cfg_size;
-    const sodet_opt *opts;     /* ends after n_opts rows or at a row without a name */
-    uint32_t n_opts, opt_size; /* opt_size: stride of the array */
+    const sodet_opt *opts;                                     /* ends after n_opts rows or at a row without a name */
+    uint32_t n_opts, opt_size;                                 /* opt_size: stride of the array */
     sodet_status (*validate)(const void *cfg, sodet_err *err); /* rules across options, by sodet_fail_option; may be NULL */
     /* A create that fails cleans up after itself and leaves *self NULL. NULL: self is cfg. */
     sodet_status (*create)(const void *cfg, void **self, sodet_err *err);
@@ -141,13 +172,21 @@ SODET_EXPORT void sodet_warn(const char *format, ...) __attribute__((format(prin
 #else
 #define SODET_PLUGIN_LINKAGE
 #endif
-#define SODET_PLUGIN(kind_, name_, summary_, cfg_, opts_, ...)                                                                  \
-    SODET_PLUGIN_LINKAGE SODET_EXPORT extern const sodet_plugin sodet_plugin_desc;                                              \
-    const sodet_plugin sodet_plugin_desc = {                                                                                    \
-        .magic = SODET_PLUGIN_MAGIC, .struct_size = sizeof(sodet_plugin), .abi_major = SODET_ABI_MAJOR,                         \
-        .abi_minor = SODET_ABI_MINOR, .kind = kind_, .core = &sodet_core_anchor, .name = name_, .summary = summary_,            \
-        .cfg_size = sizeof(cfg_), .opts = opts_, .n_opts = (uint32_t)(sizeof opts_ / sizeof opts_[0]), .opt_size = sizeof opts_[0], \
-        __VA_ARGS__}
+#define SODET_PLUGIN(kind_, name_, summary_, cfg_, opts_, ...)                                                                             \
+    SODET_PLUGIN_LINKAGE SODET_EXPORT extern const sodet_plugin sodet_plugin_desc;                                                         \
+    const sodet_plugin sodet_plugin_desc = {.magic = SODET_PLUGIN_MAGIC,                                                                   \
+                                            .struct_size = sizeof(sodet_plugin),                                                           \
+                                            .abi_major = SODET_ABI_MAJOR,                                                                  \
+                                            .abi_minor = SODET_ABI_MINOR,                                                                  \
+                                            .kind = kind_,                                                                                 \
+                                            .core = &sodet_core_anchor,                                                                    \
+                                            .name = name_,                                                                                 \
+                                            .summary = summary_,                                                                           \
+                                            .cfg_size = sizeof(cfg_),                                                                      \
+                                            .opts = opts_,                                                                                 \
+                                            .n_opts = (uint32_t)(sizeof opts_ / sizeof opts_[0]),                                          \
+                                            .opt_size = sizeof opts_[0],                                                                   \
+                                            __VA_ARGS__}
 
 #ifdef __cplusplus
 }
