@@ -116,3 +116,9 @@ const char *check_scratch(const char *name)
         return NULL;
     return path;
 }
+
+int check_scratch_remove(const char *path)
+{
+    remove_tree(path);
+    return access(path, F_OK) != 0;
+}

@@ -27,6 +27,8 @@ const char *check_shared(const char *relative);
 const char *check_source(const char *relative);
 /* A fresh folder for this test, removed and made anew; static buffer. */
 const char *check_scratch(const char *name);
+/* Removes a folder and all in it; false if something of it is still there. */
+int check_scratch_remove(const char *path);
 
 #define CHECK(condition)                                                                                                                   \
     do {                                                                                                                                   \
