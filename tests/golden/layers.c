@@ -229,6 +229,7 @@ static void check_layer(runner *r, gold_tally *t, const gold *record, const char
         check_fail(__FILE__, __LINE__, "%s on %s: %s", name, runner_name(r), damage);
     free(got);
     running_free(p);
+    sd_graph_free(g);
 }
 
 int main(void)

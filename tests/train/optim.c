@@ -294,5 +294,6 @@ int main(void)
         run_rest(devices[i]);
     }
     gold_done(&t);
+    gold_close(root);
     return check_done(1000);
 }
