@@ -365,6 +365,12 @@ sodet_status sd_model_build(const sd_model *m, const sd_graph_options *options, 
 
     const sodet_shape table = sodet_shape_make(SODET_F32, 2, (int64_t)at->anchors->n, 4, 0, 0);
     sodet_value anchors = sodet_constant(g, &table, at->anchors->box);
+    if (!options->training && (shape->flags & SD_MODEL_NETWORK)) {
+        sodet_output(g, "raw/logits", raw.logits);
+        sodet_output(g, "raw/codes", raw.codes);
+        s = sd_graph_check(g, "model", err);
+        goto end;
+    }
     s = options->training ? build_loss(m, g, shape, &raw, anchors, (int64_t)at->anchors->n, err)
                           : build_detections(m, g, shape, &raw, anchors, err);
     if (s == SODET_OK && (shape->flags & SD_MODEL_RAW))

@@ -28,7 +28,7 @@ typedef struct sd_model sd_model;
 sodet_status sd_model_open(sd_config *cfg, uint32_t n_classes, sd_model **out, sodet_err *err);
 void sd_model_close(sd_model *m); /* accepts NULL */
 
-enum { SD_MODEL_RAW = 1 };
+enum { SD_MODEL_RAW = 1, SD_MODEL_NETWORK = 2 /* inference: only "raw/logits" and "raw/codes", no detections */ };
 typedef struct sd_model_shape {
     uint32_t batch, height, width; /* N, H, W */
     uint32_t boxes;                /* T: rows of truth per image (training); at least 1 */

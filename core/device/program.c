@@ -133,6 +133,24 @@ sodet_status sd_program_make(sd_replica *r, sodet_graph *g, uint32_t param_arena
     return SODET_OK;
 }
 
+sodet_status sd_program_plan(sd_replica *r, const sodet_graph *g, uint64_t *work_bytes, uint64_t *own_bytes, sd_program_said *said,
+                             void *context, sodet_err *err)
+{
+    *work_bytes = *own_bytes = 0;
+    sodet_plan plan = {.struct_size = sizeof plan};
+    sodet_status s = r->ops->prepare(r->device, g, &plan, err);
+    if (s != SODET_OK)
+        return s;
+    s = sd_plan_memory(&plan, work_bytes, own_bytes, err);
+    for (uint32_t i = 0; s == SODET_OK && said && plan.describe && i < sodet_graph_node_count(g); i++) {
+        const char *how = plan.describe(plan.handle, i);
+        if (how)
+            said(context, i, how);
+    }
+    r->ops->discard(r->device, &plan);
+    return s;
+}
+
 const sodet_graph *sd_program_graph(const sd_program *p)
 {
     return p->graph;

@@ -13,6 +13,11 @@ typedef struct sd_program sd_program;
 /* prepare -> plan memory -> bind. The graph has been bound to the segments (sd_graph_bind) and is taken over, also on failure.
  * param_arena: where its parameters lie: SD_ARENA_PARAM, or a state arena that holds averaged ones. */
 sodet_status sd_program_make(sd_replica *r, sodet_graph *g, uint32_t param_arena, sd_program **out, sodet_err *err);
+/* What a program of this graph would need, without making it: nothing is allocated for it, and the graph stays the caller's. said: called
+ * for each node that the backend has a word on; may be NULL. */
+typedef void sd_program_said(void *context, uint32_t node, const char *how);
+sodet_status sd_program_plan(sd_replica *r, const sodet_graph *g, uint64_t *work_bytes, uint64_t *own_bytes, sd_program_said *said,
+                             void *context, sodet_err *err);
 void sd_program_free(sd_program *p); /* accepts NULL */
 const sodet_graph *sd_program_graph(const sd_program *p);
 uint64_t sd_program_work_bytes(const sd_program *p);

@@ -1,0 +1,554 @@
+/* sodet bench: how fast a network runs, on random pixels and weights; or how fast its data come. */
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "core/cli/network.h"
+#include "core/data/model_assigner.h"
+#include "core/data/recipe.h"
+#include "core/device/program.h"
+#include "core/report/layers.h"
+#include "core/train/stepper.h"
+
+enum { OBJECTS = 8, WARM_STEPS = 3, LEAST_STEPS = 5 };
+enum { INFERENCE, TRAINING, DATA };
+static const char *const modes[] = {"inference", "training", "data"};
+
+typedef struct bench {
+    sd_cli *cli;
+    sd_cli_network net;
+    uint32_t mode, batch, height, width;
+    bool detections; /* inference with decoding and suppression */
+    double seconds;
+    sd_device_pool *pool;
+    uint32_t devices;
+    sd_segments segments; /* of inference; the stepper has its own */
+    sd_programs *programs;
+    sd_program **program;
+    uint32_t *dealt;
+    sd_stepper *stepper;
+    const sd_batch **batches; /* [optimizer] accumulate times the one batch */
+    sd_batch data;
+    double *node_seconds;
+    uint64_t step;
+    sd_split split;
+    sd_loader *loader;
+    /* results */
+    double *took;
+    uint64_t n, capacity, images;
+    double faults, planned, heap;
+    sd_layers layers;
+    double in_layers; /* seconds of a step */
+} bench;
+
+/* ---- a random batch ---- */
+static sodet_status make_pixels(bench *b, uint32_t rows, sodet_err *err)
+{
+    uint32_t channels = b->net.core->input.channels == SD_CHANNELS_GREY ? 1 : 3;
+    uint64_t n = (uint64_t)rows * channels * b->height * b->width;
+    b->data = (sd_batch){.n = rows, .global_n = rows, .steps = 1, .height = b->height, .width = b->width, .channels = channels};
+    b->data.image = sd_alloc((size_t)n, sizeof(float));
+    if (!b->data.image)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a batch of %u", rows);
+    sodet_stream r = sd_stream((uint64_t)b->net.core->run.seed, 0, 0, 0);
+    for (uint64_t i = 0; i < n; i++)
+        b->data.image[i] = (float)sodet_stream_uniform(&r, -1, 1);
+    return SODET_OK;
+}
+
+/* Objects of a fifth to half of the picture, and what the head assigns to them. */
+static sodet_status make_truth(bench *b, sodet_err *err)
+{
+    const sd_model_grid *grid;
+    sodet_status s = sd_model_grid_of(b->net.model, b->height, b->width, &grid, err);
+    if (s != SODET_OK)
+        return s;
+    sd_batch *d = &b->data;
+    uint64_t rows = d->n, anchors = grid->anchors->n;
+    d->n_anchors = (uint32_t)anchors;
+    d->max_objects = OBJECTS;
+    d->index = sd_alloc((size_t)(rows * anchors), sizeof *d->index);
+    d->truth = sd_alloc((size_t)rows * OBJECTS, 4 * sizeof *d->truth);
+    d->label = sd_alloc((size_t)rows * OBJECTS, sizeof *d->label);
+    d->flags = sd_alloc((size_t)rows * OBJECTS, sizeof *d->flags);
+    d->items = sd_alloc((size_t)rows, sizeof *d->items);
+    if (!d->index || !d->truth || !d->label || !d->flags || !d->items)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a batch of %u", d->n);
+    sodet_stream r = sd_stream((uint64_t)b->net.core->run.seed, 0, 1, 0);
+    for (uint64_t i = 0; i < rows && s == SODET_OK; i++) {
+        float *box = d->truth + i * OBJECTS * 4;
+        for (uint32_t k = 0; k < OBJECTS; k++, box += 4) {
+            double w = b->width * sodet_stream_uniform(&r, 0.2, 0.5), h = b->height * sodet_stream_uniform(&r, 0.2, 0.5);
+            double x = sodet_stream_uniform(&r, 0, b->width - w), y = sodet_stream_uniform(&r, 0, b->height - h);
+            box[0] = (float)x;
+            box[1] = (float)y;
+            box[2] = (float)(x + w);
+            box[3] = (float)(y + h);
+            d->label[i * OBJECTS + k] = (int32_t)sodet_stream_below(&r, b->net.n_classes);
+        }
+        const sodet_boxes boxes = {.struct_size = sizeof boxes,
+                                   .n = OBJECTS,
+                                   .box = (const sodet_box *)(const void *)(d->truth + i * OBJECTS * 4),
+                                   .label = d->label + i * OBJECTS,
+                                   .flags = d->flags + i * OBJECTS};
+        d->items[i].n_objects = OBJECTS;
+        s = sd_model_assign(b->net.model, grid, &boxes, d->index + i * anchors, &d->items[i].positives, err);
+    }
+    return s;
+}
+
+static void free_batch(bench *b)
+{
+    sd_free(b->data.image);
+    sd_free(b->data.index);
+    sd_free(b->data.truth);
+    sd_free(b->data.label);
+    sd_free(b->data.flags);
+    sd_free(b->data.items);
+}
+
+/* ---- inference ---- */
+static sodet_status build(void *context, const sd_program_key *key, sodet_graph **out, sodet_err *err)
+{
+    bench *b = context;
+    const sd_model_shape shape = {.batch = key->batch,
+                                  .height = key->height,
+                                  .width = key->width,
+                                  .boxes = 1,
+                                  .flags = b->detections ? 0u : (uint32_t)SD_MODEL_NETWORK};
+    return sd_cli_inference_graph(&b->net, &shape, &b->segments, out, err);
+}
+
+static sodet_status write_pixels(sd_replica *r, void *context, sodet_err *err)
+{
+    bench *b = context;
+    uint32_t first = b->dealt[r->index], rows = b->dealt[r->index + 1] - first;
+    uint64_t each = (uint64_t)b->data.channels * b->height * b->width;
+    return sd_program_write(b->program[r->index], "image", b->data.image + first * each, rows * each, err);
+}
+
+static sodet_status run_program(sd_replica *r, void *context, sodet_err *err)
+{
+    bench *b = context;
+    return sd_program_run(b->program[r->index], 0, b->step, r->index == 0 ? b->node_seconds : NULL, err);
+}
+
+static sodet_status infer(bench *b, sodet_err *err)
+{
+    b->step++;
+    return sd_device_pool_run(b->pool, run_program, b, err);
+}
+
+static sodet_status open_inference(bench *b, sodet_err *err)
+{
+    if (b->batch < b->devices)
+        return SODET_FAIL(err, SODET_E_INVALID, "--batch %u: at least one picture for each of %u devices is needed", b->batch, b->devices);
+    const sd_model_shape shape = {.batch = 1, .height = b->height, .width = b->width, .boxes = 1};
+    sodet_graph *g = NULL;
+    sodet_status s = sd_cli_inference_graph(&b->net, &shape, &b->segments, &g, err);
+    sd_graph_free(g);
+    if (s == SODET_OK)
+        s = sd_device_pool_arenas(b->pool, &b->segments, false, 0, err);
+    if (s == SODET_OK)
+        s = sd_device_pool_init(b->pool, &b->segments, (uint64_t)b->net.core->run.seed, SODET_INIT_XAVIER + b->net.core->train.init, err);
+    const sd_programs_config c = {.pool = b->pool, .build = build, .context = b, .param_arena = SD_ARENA_PARAM};
+    if (s == SODET_OK)
+        s = sd_programs_create(&c, &b->programs, err);
+    sd_program_key *keys = sd_pool_alloc(&b->cli->pool, b->devices * sizeof *keys);
+    b->program = sd_pool_alloc(&b->cli->pool, b->devices * sizeof(sd_program *));
+    b->dealt = sd_pool_alloc(&b->cli->pool, (b->devices + 1) * sizeof *b->dealt);
+    if (s == SODET_OK && (!keys || !b->program || !b->dealt))
+        s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+    if (s != SODET_OK)
+        return s;
+    for (uint32_t i = 0; i < b->devices; i++) {
+        b->dealt[i + 1] = b->dealt[i] + b->batch / b->devices + (i < b->batch % b->devices ? 1 : 0);
+        keys[i] = (sd_program_key){.height = b->height, .width = b->width, .batch = b->dealt[i + 1] - b->dealt[i]};
+    }
+    s = sd_programs_get(b->programs, keys, b->program, err);
+    if (s == SODET_OK)
+        s = make_pixels(b, b->batch, err);
+    return s == SODET_OK ? sd_device_pool_run(b->pool, write_pixels, b, err) : s;
+}
+
+/* ---- training ---- */
+static sodet_status train(bench *b, sodet_err *err)
+{
+    /* So small a rate that the weights stay where they are, as finite as they were. */
+    sd_step step = {.step = b->step++, .lr = 1e-9};
+    sodet_status s = sd_stepper_step(b->stepper, b->batches, &step, err);
+    if (s == SODET_OK && !step.finite)
+        s = SODET_FAIL(err, SODET_E_INVALID, "the loss of random pixels is not finite with this initialisation; try [train] init = he");
+    return s;
+}
+
+static sodet_status open_training(bench *b, sodet_err *err)
+{
+    const sd_core_cfg *core = b->net.core;
+    const sd_stepper_config c = {
+        .core = core, .pool = b->pool, .model = b->net.model, .batch = b->batch, .height = b->height, .width = b->width, .boxes = OBJECTS};
+    sodet_status s = sd_stepper_open(&c, &b->stepper, err);
+    if (s == SODET_OK)
+        s = sd_device_pool_init(b->pool, sd_stepper_segments(b->stepper), (uint64_t)core->run.seed, SODET_INIT_XAVIER + core->train.init,
+                                err);
+    if (s == SODET_OK)
+        s = sd_stepper_begin(b->stepper, err);
+    if (s == SODET_OK)
+        s = make_pixels(b, b->batch, err);
+    if (s == SODET_OK)
+        s = make_truth(b, err);
+    uint32_t k = core->optimizer.accumulate;
+    b->batches = sd_pool_alloc(&b->cli->pool, k * sizeof *b->batches);
+    if (s == SODET_OK && !b->batches)
+        s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+    for (uint32_t i = 0; s == SODET_OK && i < k; i++)
+        b->batches[i] = &b->data;
+    b->images = (uint64_t)k * b->batch;
+    return s == SODET_OK ? sd_stepper_prepare(b->stepper, b->batch, b->height, b->width, err) : s;
+}
+
+/* ---- data ---- */
+static sodet_status load(bench *b, sodet_err *err)
+{
+    const sd_batch *batch = NULL;
+    sodet_status s = sd_loader_next(b->loader, &batch, err);
+    if (s == SODET_OK && !batch)
+        s = SODET_FAIL(err, SODET_E_INTERNAL, "the loader ended");
+    if (s == SODET_OK)
+        sd_loader_recycle(b->loader, batch);
+    return s;
+}
+
+static sodet_status open_data(bench *b, sodet_err *err)
+{
+    sodet_status s = sd_split_open(b->net.cfg, SD_SPLIT_TRAIN, NULL, 0, &b->split, err);
+    if (s != SODET_OK)
+        return s;
+    sd_loader_config c = sd_split_loader(b->net.cfg, &b->split, SD_SPLIT_TRAIN);
+    c.assigner = sd_model_assigner(b->net.model);
+    c.batch = b->batch;
+    c.shuffle = 1; /* epochs follow one another */
+    c.last = SD_LAST_DROP;
+    c.difficult = b->net.core->data.difficult;
+    if (sd_dataset_size(b->split.dataset) < b->batch)
+        return SODET_FAIL(err, SODET_E_INVALID, "--batch %u: the training set has %" PRIu64 " pictures", b->batch,
+                          sd_dataset_size(b->split.dataset));
+    return sd_loader_open(&c, &b->loader, err);
+}
+
+/* ---- measuring ---- */
+static double faults_so_far(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_minflt : 0;
+}
+
+static double heap_in_use(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return (double)m.uordblks + (double)m.hblkhd;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const bench *b, double q)
+{
+    double at = q * (double)(b->n - 1);
+    uint64_t i = (uint64_t)at;
+    double rest = at - (double)i;
+    return i + 1 < b->n ? b->took[i] * (1 - rest) + b->took[i + 1] * rest : b->took[i];
+}
+
+static sodet_status measure(bench *b, sodet_err *err)
+{
+    sodet_status (*const step[])(bench *, sodet_err *) = {infer, train, load};
+    double begin = sd_now(), now = begin;
+    sodet_status s = SODET_OK;
+    for (uint64_t i = 0; s == SODET_OK && (i < WARM_STEPS || now - begin < b->seconds / 10); i++) {
+        s = step[b->mode](b, err);
+        now = sd_now();
+    }
+    /* Room for what is to come, so that the list itself faults in no page. */
+    uint64_t room = s == SODET_OK ? (uint64_t)(b->seconds * 1e5) + LEAST_STEPS : 0;
+    room = room > 4000000 ? 4000000 : room;
+    if (s == SODET_OK)
+        s = sd_grow(&b->took, &b->capacity, room, sizeof *b->took, err);
+    if (s == SODET_OK)
+        memset(b->took, 1, (size_t)room * sizeof *b->took);
+    double faults = faults_so_far(), heap = heap_in_use();
+    begin = now = sd_now();
+    while (s == SODET_OK && b->n < room && (b->n < LEAST_STEPS || now - begin < b->seconds)) {
+        double before = now;
+        s = step[b->mode](b, err);
+        now = sd_now();
+        b->took[b->n++] = now - before;
+    }
+    b->heap = heap_in_use() - heap;
+    b->faults = b->n ? (faults_so_far() - faults) / (double)b->n : 0;
+    if (b->n)
+        qsort(b->took, (size_t)b->n, sizeof *b->took, ascending);
+    return s;
+}
+
+static const char *describe(const void *program, uint32_t node)
+{
+    return sd_program_describe(program, node);
+}
+
+/* A few steps more with every node timed, which the figures above are without. */
+static sodet_status time_layers(bench *b, sodet_err *err)
+{
+    const sd_program *p = b->mode == INFERENCE ? b->program[0] : sd_stepper_program(b->stepper);
+    const sodet_graph *g = sd_program_graph(p);
+    uint32_t nodes = sodet_graph_node_count(g);
+    double *seconds = sd_alloc(nodes, sizeof *seconds), begin = sd_now();
+    if (!seconds)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the times of %u nodes", nodes);
+    if (b->mode == INFERENCE)
+        b->node_seconds = seconds;
+    else
+        sd_stepper_time_nodes(b->stepper, seconds, nodes);
+    uint64_t n = 0;
+    sodet_status s = SODET_OK;
+    while (s == SODET_OK && (n < LEAST_STEPS || sd_now() - begin < b->seconds / 2)) {
+        s = b->mode == INFERENCE ? infer(b, err) : train(b, err);
+        n++;
+    }
+    n *= b->mode == TRAINING ? b->net.core->optimizer.accumulate : 1;
+    b->node_seconds = NULL;
+    if (b->stepper)
+        sd_stepper_time_nodes(b->stepper, NULL, 0);
+    for (uint32_t i = 0; i < nodes; i++)
+        b->in_layers += seconds[i] /= (double)n;
+    if (s == SODET_OK)
+        s = sd_layers_make(g, b->mode == INFERENCE ? &b->segments : sd_stepper_segments(b->stepper), seconds, describe, p, &b->layers, err);
+    sd_free(seconds);
+    return s;
+}
+
+/* ---- printing ---- */
+static int slower_first(const void *a, const void *b)
+{
+    const sd_layer *x = a, *y = b;
+    double p = x->forward + x->backward, q = y->forward + y->backward;
+    return (p < q) - (p > q);
+}
+
+static double per_second(double amount, double seconds, double unit)
+{
+    return seconds > 0 ? amount / seconds / unit : 0;
+}
+
+static void print_layers(const bench *b)
+{
+    int wide = 12;
+    for (uint32_t i = 0; i < b->layers.n; i++) {
+        int k = (int)strlen(b->layers.layer[i].path);
+        wide = k > wide ? k : wide;
+    }
+    printf("\n%-*s  %-16s %9s", wide, "layer", "operator", "ms");
+    if (b->mode == TRAINING)
+        printf(" %9s %9s", "forward", "backward");
+    printf(" %6s %9s %8s  implementation\n", "share", "GFLOP/s", "GB/s");
+    for (uint32_t i = 0; i < b->layers.n; i++) {
+        const sd_layer *x = &b->layers.layer[i];
+        double t = x->forward + x->backward;
+        printf("%-*s  %-16s %9.3f", wide, x->path, x->op, t * 1e3);
+        if (b->mode == TRAINING)
+            printf(" %9.3f %9.3f", x->forward * 1e3, x->backward * 1e3);
+        printf(" %5.1f%% %9.1f %8.1f  %s\n", b->in_layers > 0 ? 100 * t / b->in_layers : 0, per_second((double)x->cost.flops, t, 1e9),
+               per_second((double)x->cost.bytes, t, 1e9), x->how ? x->how : "");
+    }
+    printf("%-*s  %-16s %9.3f\n", wide, "all", "", b->in_layers * 1e3);
+}
+
+static double peak_rss(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_maxrss * 1024 : 0;
+}
+
+static void print_text(const bench *b)
+{
+    double median = quantile(b, 0.5);
+    if (b->mode == DATA)
+        printf("data, batch %u of %ux%u\n", b->batch, b->width, b->height);
+    else
+        printf("%s%s, batch %u of %ux%u, on %s%s, %u threads%s\n", modes[b->mode],
+               b->mode == TRAINING ? ""
+               : b->detections     ? " with detections"
+                                   : " of the network",
+               b->batch, b->width, b->height, sd_device_pool_replica(b->pool, 0)->name, b->devices > 1 ? " and others" : "",
+               sd_device_pool_threads(b->pool), b->devices > 1 ? " each" : "");
+    printf("median    %.3f ms  %.2f img/s\n", median * 1e3, (double)b->images / median);
+    printf("quantiles %.3f ms (10 %%)  %.3f ms (90 %%)  least %.3f ms, of %" PRIu64 " steps\n", quantile(b, 0.1) * 1e3,
+           quantile(b, 0.9) * 1e3, b->took[0] * 1e3, b->n);
+    if (b->mode == DATA)
+        return;
+    printf("memory    %.1f MiB planned, %.1f MiB of the process at its peak\n", b->planned / 1048576, peak_rss() / 1048576);
+    printf("per step  %.2f page faults; heap grew by %.0f bytes in all\n", b->faults, b->heap);
+    if (b->layers.n)
+        print_layers(b);
+}
+
+static void json_number(sd_text *t, const char *key, double v)
+{
+    sd_text_printf(t, ", \"%s\": ", key);
+    sd_json_write_double(t, v);
+}
+
+static sodet_status print_json(const bench *b, sodet_err *err)
+{
+    sd_text t = {0};
+    double median = quantile(b, 0.5);
+    sd_text_printf(&t, "{\"mode\": \"%s\", \"detections\": %s, \"batch\": %u, \"width\": %u, \"height\": %u, \"steps\": %" PRIu64,
+                   modes[b->mode], b->detections ? "true" : "false", b->batch, b->width, b->height, b->n);
+    json_number(&t, "median", median);
+    json_number(&t, "p10", quantile(b, 0.1));
+    json_number(&t, "p90", quantile(b, 0.9));
+    json_number(&t, "least", b->took[0]);
+    json_number(&t, "images_per_second", (double)b->images / median);
+    if (b->pool) {
+        sd_text_printf(&t, ", \"device\": ");
+        sd_json_write_string(&t, sd_device_pool_replica(b->pool, 0)->name);
+        sd_text_printf(&t, ", \"devices\": %u, \"threads\": %u", b->devices, sd_device_pool_threads(b->pool));
+        json_number(&t, "planned_bytes", b->planned);
+        json_number(&t, "peak_rss_bytes", peak_rss());
+        json_number(&t, "page_faults", b->faults);
+        json_number(&t, "heap_growth", b->heap);
+    }
+    for (uint32_t i = 0; i < b->layers.n; i++) {
+        const sd_layer *x = &b->layers.layer[i];
+        sd_text_printf(&t, "%s{\"path\": ", i ? ",\n  " : ", \"layers\": [\n  ");
+        sd_json_write_string(&t, x->path);
+        sd_text_printf(&t, ", \"operator\": ");
+        sd_json_write_string(&t, x->op);
+        json_number(&t, "forward", x->forward);
+        json_number(&t, "backward", x->backward);
+        sd_text_printf(&t, ", \"flops\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"implementation\": ", x->cost.flops, x->cost.bytes);
+        sd_json_write_string(&t, x->how ? x->how : "");
+        sd_text_printf(&t, "}");
+    }
+    sd_text_printf(&t, b->layers.n ? "\n ]}\n" : "}\n");
+    sodet_status s = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
+    if (s == SODET_OK)
+        fputs(t.text, stdout);
+    sd_text_free(&t);
+    return s;
+}
+
+/* ---- the whole ---- */
+static sodet_status parse(bench *b, sodet_err *err)
+{
+    const sd_cli *cli = b->cli;
+    const char *seconds = sd_cli_flag(cli, "--seconds"), *mode = cli->n_files ? cli->files[0] : modes[0];
+    while (b->mode <= DATA && strcmp(mode, modes[b->mode]) != 0)
+        b->mode++;
+    if (b->mode > DATA || cli->n_files > 1)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: inference, training or data is expected", cli->files[cli->n_files - 1]);
+    b->seconds = 10;
+    if (seconds && (!sd_parse_double(seconds, &b->seconds) || !(b->seconds > 0) || b->seconds > 86400))
+        return SODET_FAIL(err, SODET_E_INVALID, "--seconds %s: a number above 0 is needed, at most 86400", seconds);
+    b->detections = sd_cli_flag(cli, "--detections") != NULL;
+    if (b->detections && b->mode != INFERENCE)
+        return SODET_FAIL(err, SODET_E_INVALID, "--detections: goes with inference alone");
+    if (b->mode == DATA && sd_cli_flag(cli, "--layers"))
+        return SODET_FAIL(err, SODET_E_INVALID, "--layers: goes with inference and training");
+    uint64_t batch;
+    sodet_status s = sd_cli_flag_uint(cli, "--batch", 1, 0, &batch, err);
+    if (s == SODET_OK && batch > 65536)
+        s = SODET_FAIL(err, SODET_E_INVALID, "--batch %" PRIu64 ": at most 65536", batch);
+    b->batch = (uint32_t)batch;
+    return s;
+}
+
+static sodet_status open_all(bench *b, sodet_err *err)
+{
+    sodet_status s = sd_cli_network_open(b->cli, &b->net, err);
+    if (s != SODET_OK)
+        return s;
+    b->width = b->net.core->input.size.width;
+    b->height = b->net.core->input.size.height;
+    if (b->mode == DATA || b->mode == TRAINING)
+        b->batch = b->batch ? b->batch : b->net.core->train.batch;
+    else if (!b->batch)
+        b->batch = 1;
+    b->images = b->batch;
+    if (b->mode == DATA)
+        return open_data(b, err);
+    s = sd_device_pool_open(b->net.cfg, &b->pool, err);
+    if (s != SODET_OK)
+        return s;
+    b->devices = sd_device_pool_count(b->pool);
+    if (b->mode == INFERENCE && !sd_cli_flag(b->cli, "--batch"))
+        b->images = b->batch = b->devices;
+    return b->mode == INFERENCE ? open_inference(b, err) : open_training(b, err);
+}
+
+static sodet_status run(sd_cli *cli, sodet_err *err)
+{
+    bench b = {.cli = cli};
+    sodet_status s = parse(&b, err);
+    if (s == SODET_OK)
+        s = open_all(&b, err);
+    if (s == SODET_OK) {
+        cli->started = true;
+        s = measure(&b, err);
+    }
+    if (s == SODET_OK && b.pool)
+        b.planned = (double)sd_device_pool_bytes(b.pool, 0).total;
+    if (s == SODET_OK && sd_cli_flag(cli, "--layers"))
+        s = time_layers(&b, err);
+    if (b.layers.n)
+        qsort(b.layers.layer, b.layers.n, sizeof *b.layers.layer, slower_first);
+    if (s == SODET_OK && cli->json)
+        s = print_json(&b, err);
+    else if (s == SODET_OK)
+        print_text(&b);
+    sd_layers_free(&b.layers);
+    sd_loader_close(b.loader);
+    sd_split_close(&b.split);
+    sd_stepper_close(b.stepper);
+    sd_programs_free(b.programs);
+    sd_device_pool_close(b.pool);
+    sd_segments_free(&b.segments);
+    sd_cli_network_close(&b.net);
+    free_batch(&b);
+    sd_free(b.took);
+    return s;
+}
+
+static const sd_flag flags[] = {{"--batch", "N", "pictures per step, over all devices (inference: one each; else [train] batch)"},
+                                {"--seconds", "S", "how long to measure, after the warm-up (10); at least five steps"},
+                                {"--detections", NULL, "inference with what makes detections of the network's outputs"},
+                                {"--layers", NULL, "the time of every layer, the slowest first"},
+                                {"--classes", "N", "number of classes, where neither [data] classes nor the data say it"},
+                                {0}};
+const sd_command sd_cmd_bench;
+const sd_command sd_cmd_bench = {
+    .name = "bench",
+    .synopsis = "x.ini [inference|training|data] [section.key=value ...] [--batch N] [--seconds S] [--detections] [--layers] [--json]",
+    .summary = "how fast the network or the data loader is",
+    .help =
+        "inference (the default) and training run the network on random pixels with its initial weights: no data set is opened. training "
+        "is\n"
+        "whole steps: forward, backward, update. data opens [data] train and runs loader and transforms alone. The median is over the "
+        "steps\n"
+        "after a warm-up of at least three. Page faults are those that needed no disk, of the whole process.\n"
+        "--json: {\"mode\", \"detections\", \"batch\", \"width\", \"height\", \"steps\", \"median\", \"p10\", \"p90\", \"least\" "
+        "(seconds), "
+        "\"images_per_second\",\n"
+        "\"device\", \"devices\", \"threads\", \"planned_bytes\" (of one device), \"peak_rss_bytes\", \"page_faults\" (per step), "
+        "\"heap_growth\" (bytes over all\n"
+        "steps), \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" (seconds), \"flops\", \"bytes\", \"implementation\"}]}",
+    .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_FILES | SD_TAKES_JSON,
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# labels: alone
+# sodet bench: its three modes report figures that make sense, steps fault in no pages, and wrong requests are refused.
+. "$SODET_SOURCE/tests/cli/lib"
+conf=$SODET_SOURCE/conf/tinyssd_shapes.ini
+small="backbone.width=0.25 run.threads=1 data.workers=1 data.train_limit=40"
+value() { grep -o "\"$1\": [^,}]*" <<<"$out" | head -n 1 | sed 's/.*: //'; }
+holds() { # awk condition over $1..., text
+    checks=$((checks + 1))
+    awk "BEGIN { exit !($1) }" || bad "$1 does not hold"
+}
+figures() { # batch
+    holds "$(value least) > 0 && $(value least) <= $(value p10) && $(value p10) <= $(value median) && $(value median) <= $(value p90)"
+    holds "$(value steps) >= 5"
+    holds "($(value images_per_second) * $(value median) / $1 - 1) ^ 2 < 1e-12"
+}
+run bench "$conf" $small --seconds 0.3 --json
+is_code 0; err_empty
+out_has '"mode": "inference", "detections": false, "batch": 1, "width": 128, "height": 128'
+figures 1
+holds "$(value peak_rss_bytes) > $(value planned_bytes) && $(value planned_bytes) > 1e6"
+[ -n "$(grep -x 'SODET_SANITIZE:STRING=' "$SODET_BUILD/CMakeCache.txt")" ] && holds "$(value page_faults) < 10"
+
+run bench "$conf" inference $small --seconds 0.1 --detections --layers
+is_code 0
+out_has "inference with detections, batch 1"; out_has "GFLOP/s"; out_has "backbone/block0/conv1"; out_has $'\ndetect '; out_has $'\nall '
+
+run bench "$conf" training $small --batch 2 --seconds 0.3 --layers --json
+is_code 0
+out_has '"mode": "training"'; out_has '"path": "loss"'; out_has '"path": "head/cls/0"'
+figures 2
+[ -n "$(grep -x 'SODET_SANITIZE:STRING=' "$SODET_BUILD/CMakeCache.txt")" ] && holds "$(value page_faults) < 10"
+# Accumulation: a step is several batches. Replicas: each its share.
+run bench "$conf" training $small run.devices=cpu:x2 optimizer.accumulate=2 --batch 3 --seconds 0.1 --json
+is_code 0
+figures 6
+out_has '"devices": 2'
+run bench "$conf" $small run.devices=ref:x2 backbone.width=0.1 --batch 3 --seconds 0.05; is_code 0; out_has "batch 3"
+
+run bench "$conf" data $small --batch 8 --seconds 0.2 --json
+is_code 0
+out_has '"mode": "data"'
+figures 8
+
+run bench "$conf" trainin; refused "trainin: inference, training or data is expected"
+run bench "$conf" training data; refused "data: inference, training or data"
+run bench; refused "which configuration?"
+run bench "$conf" --seconds 0; refused "--seconds 0"
+run bench "$conf" --seconds ever; refused "--seconds ever"
+run bench "$conf" --batch -1; refused "--batch -1"
+run bench "$conf" data --layers; refused "--layers: goes with inference and training"
+run bench "$conf" training --detections; refused "--detections: goes with inference"
+run bench "$conf" $small run.devices=cpu:x2 --batch 1; refused "at least one picture for each of 2 devices"
+run bench "$conf" $small data --batch 64; refused "the training set has 40 pictures"
+run bench "$conf" run.devices=none; refused "no plugin backend/none.so"
+finish 45

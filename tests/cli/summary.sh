@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# sodet summary: totals that papers and systems print, per-layer lines that add up to them, the plan, and what it refuses.
+. "$SODET_SOURCE/tests/cli/lib"
+conf=$SODET_SOURCE/conf
+same() { checks=$((checks + 1)); [ "$1" = "$2" ] || bad "\"$1\" is not \"$2\""; }
+number() { grep -o "\"$1\": [0-9]*" <<<"$out" | tail -n 1 | sed 's/.*: //'; }
+added() { grep -o "^  {\"path\".*" <<<"$out" | grep -o "\"$1\": [0-9]*" | awk '{ s += $2 } END { printf "%.0f", s }'; }
+
+# Without data and device. The counts are those of spec tables (caffe's SSD300 on VOC; d2l's TinySSD has 1,010,376 with one class).
+run summary "$conf/ssd300_vgg16_voc.ini" --no-plan
+is_code 0; err_empty
+out_has "26,285,486"; out_has "31.37 G"; out_has "input 300x300, batch 1, 20 classes"
+checks=$((checks + 1))
+grep -qE '^backbone/conv1_2 +conv2d 3x3 +64x300x300 +36,928 +3.32 G$' <<<"$out" || bad "the line of conv1_2 is not as expected"
+[[ $out == *"memory on"* ]] && bad "--no-plan prints a plan"
+run summary "$conf/ssd300_vgg16_voc.ini" --no-plan --json
+is_code 0
+same "$(number parameters)" 26285486
+same "$(added parameters)" 26285486
+same "$(added macs)" "$(number macs)"
+same "$(added flops)" "$(number flops)"
+same "$(number classes)" 20
+macs=$(number macs)
+run summary "$conf/ssd300_vgg16_voc.ini" --no-plan --json --batch 3
+same "$(number macs)" $((3 * macs))
+same "$(number parameters)" 26285486
+run summary "$conf/tinyssd_shapes.ini" --no-plan --json --classes 1 input.size=256x256
+same "$(number parameters)" 1010376
+# A tower that five levels share counts its parameters once (SimpleAICV prints 36,723,992 for 20 classes with P6 from C5).
+run summary "$conf/retinanet_r50_fpn_coco.ini" --no-plan --json --classes 20 neck.extra_from=c5 input.size=600x600
+is_code 0
+same "$(number parameters)" 36723992
+same "$(added parameters)" 36723992
+out_has '"path": "head/cls/conv00"'; out_has '"uses": 5'
+
+# The plan.
+small="backbone.width=0.25 run.threads=1 train.batch=4"
+run summary "$conf/tinyssd_shapes.ini" $small --verbose
+is_code 0
+out_has "memory on cpu:0"; out_has "inference, batch 1: "; out_has "training, batch 4: "; out_has "implementation"; out_has "nChw"
+run summary "$conf/tinyssd_shapes.ini" $small --json
+is_code 0
+plan=$out
+checks=$((checks + 1))
+python=$(command -v python3)
+if [ -n "$python" ]; then
+    "$python" - "$plan" <<'P' || bad "the plan's parts do not add up"
+import json, sys
+d = json.loads(sys.argv[1])
+for use in ("inference", "training"):
+    u = d["plan"][use]
+    assert u["total"] == sum(u[k] for k in ("parameters", "frozen", "gradients", "state", "activations", "own")), u
+assert d["plan"]["training"]["gradients"] == d["plan"]["training"]["parameters"] > 4 * d["parameters"] * 0.99
+assert d["plan"]["inference"]["gradients"] == 0 and d["plan"]["training"]["batch"] == 4
+P
+fi
+# What is planned is what a program then takes (bench makes one).
+run bench "$conf/tinyssd_shapes.ini" $small --detections --seconds 0.05 --json
+is_code 0
+planned=$(number planned_bytes)
+checks=$((checks + 1)); [[ $plan == *"\"total\": $planned}, \"training\""* ]] || bad "bench plans $planned bytes, summary something else"
+run summary "$conf/tinyssd_shapes.ini" $small run.devices=ref:x2 optimizer.accumulate=2 optimizer.ema=0.9
+is_code 0
+out_has "memory on each device, as on ref:0"; out_has "training, batch 2: "
+
+run summary; refused "which configuration?"
+run summary none.ini; refused "none.ini"
+run summary "$conf/tinyssd_shapes.ini" run.devices=none; refused "no plugin backend/none.so"
+run summary "$conf/tinyssd_shapes.ini" --batch 0; refused "--batch 0"
+run summary "$conf/tinyssd_shapes.ini" --classes many; refused "--classes many"
+run summary "$conf/tinyssd_shapes.ini" input.size=7x7 --no-plan; is_code 2
+run summary "$conf/tinyssd_shapes.ini" more.txt; refused "more.txt"
+run summary "$conf/retinanet_r50_fpn_coco.ini" --no-plan; refused "the number of classes is needed (--classes N"
+finish 40
