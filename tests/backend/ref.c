@@ -1,3 +1,4 @@
+/* labels: threads valgrind */
 /* The reference backend: its option, what it refuses, a plugin's own operator in both precisions, times, dropout's decisions. */
 #include "check.h"
 #include "core/plugin/plugin.h"

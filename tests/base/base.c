@@ -1,3 +1,4 @@
+/* labels: valgrind */
 /* core/base: memory, text, numbers, errors, files, hashing, random numbers. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* labels: valgrind */
 /* What iniparser 4.1 would misread ends in the right value or in an error with line and remedy. Field cases O-43, O-44, O-45. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* labels: threads */
 /* The stream of batches: the same bytes for any number of threads and from any starting point; O-23 of the field cases; what a batch holds;
  * broken pictures; the rules for the last batch; several canvases. */
 #include "core/data/loader.h"

@@ -1,3 +1,4 @@
+/* labels: valgrind */
 /* Anchors of every dialect against torchvision's (tests/golden/anchors.json) and the sums and counts of the systems' own rules. */
 #include "sodet/anchors.h"
 

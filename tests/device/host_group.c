@@ -1,3 +1,4 @@
+/* labels: threads */
 /* Threads that reduce among each other: sums in the order of the ranks, gathers, a device that fails, programs that differ. */
 #include "core/device/host_group.h"
 

@@ -1,3 +1,4 @@
+/* labels: threads */
 /* The COCO evaluator against numbers of pycocotools, to 1e-12: random boxes made for it (make_coco_random.py), and the public fixtures
  * where the data are there. Also: any number of threads says the same, and written results are read back to the same numbers. */
 #include "golden.h"

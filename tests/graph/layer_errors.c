@@ -1,3 +1,4 @@
+/* labels: valgrind */
 /* What layers say when they are asked for something that cannot be: the layer's path, what was given, what is wanted. And their costs. */
 #include "check.h"
 #include "core/graph/graph.h"

@@ -1,3 +1,4 @@
+/* labels: valgrind */
 /* The memory plan: no two buffers that live at once overlap, and the plan is close to the least there can be. */
 #include "check.h"
 #include "core/graph/graph.h"

@@ -1,3 +1,4 @@
+/* labels: valgrind */
 /* Partial loads: name maps, patterns, transposition, 16-bit sources, raw values with an index. */
 #include "core/store/checkpoint.h"
 #include "check.h"
