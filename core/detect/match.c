@@ -126,7 +126,9 @@ static void by_threshold(const sodet_match_options *o, const sodet_anchors *a, r
         }
         for (uint32_t k = 0; k < b.n; k++) {
             bool positive = o->strict ? best[k] > high : best[k] >= high;
-            index[first + k] = positive ? whose[k] : best[k] >= below && whose[k] >= 0 ? SODET_INDEX_IGNORE : SODET_INDEX_BACKGROUND;
+            index[first + k] = positive                                            ? whose[k]
+                               : below < high && best[k] >= below && whose[k] >= 0 ? SODET_INDEX_IGNORE
+                                                                                   : SODET_INDEX_BACKGROUND;
         }
     }
 }

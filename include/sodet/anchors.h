@@ -78,7 +78,7 @@ SODET_EXPORT sodet_status sodet_retina_boxes_make(const sodet_retina_boxes *b, c
 
 /* ---- matching ----
  * First every anchor takes the box with which its IoU is largest (the first on a tie), if that is `positive` or more; below `negative`
- * it is background, between them ignored. Then boxes claim anchors, which overrides that. A claim needs an IoU above `floor`: a box
+ * it is background, between them ignored; where both are equal nothing is ignored. Then boxes claim anchors, which overrides that. A claim needs an IoU above `floor`: a box
  * that nothing overlaps gets no anchor. (ssd.pytorch, NVIDIA and torchvision's SSD then force anchor 0, and Detectron2 and torchvision's
  * RetinaNet every anchor with IoU 0; that is not offered.) */
 enum {

@@ -57,8 +57,8 @@ static void by_hand(void)
     EXPECT(&plain, &a, &t, 0, -1, -1, -1);
     strict.negative = 0.4;
     EXPECT(&strict, &a, &t, -2, -1, -1, -1);
-    strict.negative = 0.5; /* 0.5 is neither above 0.5 nor below it */
-    EXPECT(&strict, &a, &t, -2, -1, -1, -1);
+    strict.negative = 0.5; /* one bound: what is not positive is background */
+    EXPECT(&strict, &a, &t, -1, -1, -1, -1);
 
     /* the ignored band: 7 / 13 = 0.538 positive, 0.4 <= 4.2 / 10 < 0.5 ignored */
     one[0] = (sodet_box){20, 0, 24.2f, 10};
