@@ -235,7 +235,7 @@ static sodet_value named(sodet_graph *g, const char *name, const sodet_shape *sh
         known->entry = g->entry;
         return (sodet_value){*slot};
     }
-    bool frozen = buffer || (param && param->lr < 0);
+    bool frozen = buffer || (param && param->lr < 0) || (g->options.freeze && g->options.freeze(g->options.freeze_context, path));
     sodet_value v = new_value(g, shape, frozen ? SODET_STORE_FROZEN : SODET_STORE_PARAM, path);
     if (v.id == SODET_POISON.id)
         return v;

@@ -19,11 +19,13 @@ enum {
 }; /* batch norm in a training graph: statistics of this device's batch, of all devices', the running ones */
 typedef struct sd_graph_options {
     bool training;
-    uint32_t norm;         /* SD_NORM_*; ignored unless training */
-    uint32_t world;        /* replicas over all processes; > 1 adds the collectives */
-    uint32_t default_init; /* SODET_INIT_* of weights that ask for the default; 0: XAVIER */
-    uint64_t bucket_bytes; /* of gradients reduced together; 0: 25 MiB */
-    float norm_momentum;   /* overrides the layers' own if > 0 */
+    uint32_t norm;                                         /* SD_NORM_*; ignored unless training */
+    uint32_t world;                                        /* replicas over all processes; > 1 adds the collectives */
+    uint32_t default_init;                                 /* SODET_INIT_* of weights that ask for the default; 0: XAVIER */
+    uint64_t bucket_bytes;                                 /* of gradients reduced together; 0: 25 MiB */
+    float norm_momentum;                                   /* overrides the layers' own if > 0 */
+    bool (*freeze)(const void *context, const char *path); /* parameters that are not trained, beside those that say so; NULL: none */
+    const void *freeze_context;
 } sd_graph_options;
 sodet_status sd_graph_create(const sd_graph_options *options, sodet_graph **out, sodet_err *err);
 void sd_graph_free(sodet_graph *g); /* accepts NULL */

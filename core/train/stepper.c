@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/store/checkpoint.h"
+
 /* One device's part of a step. */
 typedef struct share {
     uint32_t first, rows, given; /* rows of the batch it has; rows of its program, at least 1 */
@@ -39,6 +41,35 @@ struct sd_stepper {
 };
 
 /* ---- graphs ---- */
+static bool is_frozen(const void *context, const char *path)
+{
+    const sodet_string_list *freeze = context;
+    for (uint32_t i = 0; i < freeze->n; i++)
+        if (sd_glob(freeze->v[i], path))
+            return true;
+    return false;
+}
+
+/* A pattern that matches nothing is a mistake of spelling. */
+static sodet_status check_patterns(const sd_stepper *s, const sodet_string_list *list, const char *key, char end, sodet_err *err)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        char pattern[512];
+        snprintf(pattern, sizeof pattern, "%s", list->v[i]);
+        char *colon = end ? strrchr(pattern, end) : NULL;
+        if (colon)
+            *colon = '\0';
+        bool found = false;
+        for (uint32_t k = 0; k < s->segments.n && !found; k++)
+            found = !s->segments.segment[k].buffer && sd_glob(pattern, s->segments.segment[k].name);
+        if (!found)
+            return SODET_FAIL(err, SODET_E_INVALID,
+                              "[optimizer] %s: no parameter is called \"%s\"; `sodet summary` lists the layers, as %s", key, pattern,
+                              s->segments.n ? s->segments.segment[0].name : "backbone/conv1/weight");
+    }
+    return SODET_OK;
+}
+
 static sodet_status build_training(sd_stepper *s, const sd_program_key *key, sodet_graph **out, sodet_err *err)
 {
     sd_model_shape shape = {
@@ -83,6 +114,10 @@ static sodet_status learn_segments(sd_stepper *s, sodet_err *err)
         snprintf(s->term_output[i], sizeof s->term_output[i], "loss/%.47s", name);
     }
     sd_graph_free(g);
+    if (status == SODET_OK)
+        status = check_patterns(s, &s->config.core->optimizer.freeze, "freeze", 0, err);
+    if (status == SODET_OK)
+        status = check_patterns(s, &s->config.core->optimizer.lr_factors, "lr_factors", ':', err);
     uint64_t last = 0;
     s->buffers_first = UINT64_MAX;
     for (uint32_t i = 0; status == SODET_OK && i < s->segments.n; i++) {
@@ -148,7 +183,9 @@ sodet_status sd_stepper_open(const sd_stepper_config *config, sd_stepper **out, 
     s->options = (sd_graph_options){.training = true,
                                     .norm = norms[config->core->train.norm],
                                     .world = n,
-                                    .default_init = SODET_INIT_XAVIER + config->core->train.init};
+                                    .default_init = SODET_INIT_XAVIER + config->core->train.init,
+                                    .freeze = config->core->optimizer.freeze.n ? is_frozen : NULL,
+                                    .freeze_context = &config->core->optimizer.freeze};
     if (n == 1 && s->options.norm == SD_NORM_SYNC)
         s->options.norm = SD_NORM_TRAIN;
     sodet_status status = sd_slots_of(&config->core->optimizer, &s->slots, err);
