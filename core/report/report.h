@@ -44,7 +44,7 @@ void sd_report_evaluation(sd_report *r, uint64_t step, double epoch, const char 
 /* The first error that writing one of the files met. */
 sodet_status sd_report_status(const sd_report *r, sodet_err *err);
 
-/* curve.png of a metrics.jsonl: loss and, on the same axis of steps, the headline metric. */
+/* curve.png of a metrics.jsonl: loss (left axis) and the headline metric, "voc/mAP" (right axis), over the steps. */
 sodet_status sd_report_curve(const char *metrics, const char *headline, const char *png, sodet_err *err);
 
 #endif

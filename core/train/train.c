@@ -114,6 +114,14 @@ static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet
     return s;
 }
 
+static sodet_status draw_curve(const sd_run *r, sodet_err *err)
+{
+    char metrics[4160], png[4160];
+    snprintf(metrics, sizeof metrics, "%.4095s/metrics.jsonl", r->folder);
+    snprintf(png, sizeof png, "%.4095s/curve.png", r->folder);
+    return sd_report_curve(metrics, r->validation ? sd_validation_best_name(r->validation) : "", png, err);
+}
+
 /* ---- steps ---- */
 static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *out, sodet_err *err)
 {
@@ -126,7 +134,7 @@ static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *
     if (s == SODET_OK)
         s = SODET_FAIL(err, SODET_E_INVALID,
                        "step %" PRIu64 ": the %s is not finite (%.120s; gradient norm %g; %.200s); nothing was changed, %.120s can be "
-                                       "resumed, with a lower optimizer.lr say",
+                       "resumed, with a lower optimizer.lr say",
                        r->state.step + 1, isfinite(step->loss) ? "gradient" : "loss", terms.text ? terms.text : "", step->norm,
                        who.text ? who.text : "", out->checkpoint);
     sd_text_free(&terms);
@@ -204,7 +212,8 @@ static sodet_status loop(sd_run *r, const sd_train_options *o, sd_train_result *
         out->why = over(r);
         if (out->why) {
             /* Always at the last. A run that was only cut by max_steps is to continue as if it had not been. */
-            bool cut = !strcmp(out->why, "max_steps"), due = r->validation && !evaluated && !(r->state.evaluations > 0 && !(r->state.loss_count > 0));
+            bool cut = !strcmp(out->why, "max_steps"),
+                 due = r->validation && !evaluated && !(r->state.evaluations > 0 && !(r->state.loss_count > 0));
             if (due && !cut)
                 s = evaluate(r, true, out, err);
             if (s == SODET_OK)
@@ -239,6 +248,8 @@ sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result
     if (o->started)
         o->started(o->context);
     s = loop(&r, o, out, err);
+    if (s == SODET_OK)
+        s = draw_curve(&r, err);
     out->steps = r.state.step;
     out->epochs = r.state.epoch;
     out->seconds = sd_now() - r.began;

@@ -1,0 +1,185 @@
+/* curve.png: loss and the headline metric of a metrics.jsonl over the steps. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/data/decode.h"
+#include "core/data/draw.h"
+#include "core/report/report.h"
+
+enum { WIDTH = 960, HEIGHT = 540, LEFT = 70, RIGHT = 70, TOP = 40, BOTTOM = 50 };
+
+typedef struct point {
+    double step, value;
+} point;
+typedef struct series {
+    point *p;
+    uint64_t n, capacity;
+    double least, most;
+} series;
+
+static sodet_status add(series *s, double step, double value, sodet_err *err)
+{
+    if (!isfinite(step) || !isfinite(value))
+        return SODET_OK;
+    sodet_status status = sd_grow(&s->p, &s->capacity, s->n + 1, sizeof *s->p, err);
+    if (status == SODET_OK)
+        s->p[s->n++] = (point){step, value};
+    return status;
+}
+
+/* One line: "step", and "loss" or "eval": {headline}. */
+static sodet_status read_line(char *line, uint64_t n, const char *headline, series *loss, series *metric, sodet_err *err)
+{
+    sd_json j;
+    sd_json_string key;
+    double step = NAN, l = NAN, m = NAN;
+    sd_json_open(&j, "metrics.jsonl", line, n, err);
+    for (sd_json_enter(&j, '{'); sd_json_key(&j, &key);) {
+        if (sd_json_is(key, "step")) {
+            step = sd_json_double(&j);
+        } else if (sd_json_is(key, "loss") && !sd_json_null(&j)) {
+            l = sd_json_double(&j);
+        } else if (sd_json_is(key, "eval")) {
+            for (sd_json_enter(&j, '{'); sd_json_key(&j, &key);) {
+                bool wanted = sd_json_is(key, headline);
+                if (!sd_json_null(&j)) {
+                    if (wanted)
+                        m = sd_json_double(&j);
+                    else
+                        sd_json_skip(&j);
+                }
+            }
+        } else if (!sd_json_is(key, "loss")) {
+            sd_json_skip(&j);
+        }
+    }
+    sodet_status s = sd_json_close(&j);
+    if (s == SODET_OK)
+        s = add(loss, step, l, err);
+    return s == SODET_OK ? add(metric, step, m, err) : s;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = ((const point *)a)->value, y = ((const point *)b)->value;
+    return x < y ? -1 : x > y;
+}
+
+/* The range that is shown; a few first losses far above the rest may leave it. */
+static sodet_status range(series *s, double share, sodet_err *err)
+{
+    s->least = 0;
+    s->most = 1;
+    if (!s->n)
+        return SODET_OK;
+    point *sorted = sd_alloc((size_t)s->n, sizeof *sorted);
+    if (!sorted)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the curve");
+    memcpy(sorted, s->p, (size_t)s->n * sizeof *sorted);
+    qsort(sorted, (size_t)s->n, sizeof *sorted, by_value);
+    s->least = sorted[0].value < 0 ? sorted[0].value : 0;
+    s->most = sorted[(uint64_t)(share * (double)(s->n - 1))].value * 1.05;
+    if (!(s->most > s->least))
+        s->most = s->least + 1;
+    sd_free(sorted);
+    return SODET_OK;
+}
+
+static void dot(const sd_canvas *c, double x, double y, const uint8_t rgb[3], int radius)
+{
+    for (int dy = -radius; dy <= radius; dy++)
+        for (int dx = -radius; dx <= radius; dx++) {
+            int px = (int)lround(x) + dx, py = (int)lround(y) + dy;
+            if (px >= LEFT && px < WIDTH - RIGHT && py >= TOP && py <= HEIGHT - BOTTOM)
+                memcpy(c->rgb + ((size_t)py * WIDTH + (size_t)px) * 3, rgb, 3);
+        }
+}
+
+static void draw_series(const sd_canvas *c, const series *s, double steps, const uint8_t rgb[3], bool marks)
+{
+    double before_x = 0, before_y = 0;
+    for (uint64_t i = 0; i < s->n; i++) {
+        double x = LEFT + (WIDTH - LEFT - RIGHT) * s->p[i].step / steps;
+        double y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (s->p[i].value - s->least) / (s->most - s->least);
+        double length = i ? hypot(x - before_x, y - before_y) : 0;
+        for (double t = 0; i && t < length; t += 0.5)
+            dot(c, before_x + (x - before_x) * t / length, before_y + (y - before_y) * t / length, rgb, marks ? 1 : 0);
+        dot(c, x, y, rgb, marks ? 3 : 1);
+        before_x = x;
+        before_y = y;
+    }
+}
+
+static void label(const sd_canvas *c, int x, int y, double v, const uint8_t rgb[3])
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.4g", v);
+    sd_draw_text(c, x, y, text, rgb, 1);
+}
+
+static void axes(const sd_canvas *c, const series *loss, const series *metric, double steps, const uint8_t colours[3][3])
+{
+    static const uint8_t grid[3] = {225, 225, 225};
+    for (int i = 0; i <= 5; i++) {
+        int y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * i / 5, x = LEFT + (WIDTH - LEFT - RIGHT) * i / 5;
+        for (int k = LEFT; k < WIDTH - RIGHT; k++)
+            memcpy(c->rgb + ((size_t)y * WIDTH + (size_t)k) * 3, grid, 3);
+        if (loss->n)
+            label(c, 8, y - 5, loss->least + (loss->most - loss->least) * i / 5, colours[0]);
+        if (metric->n)
+            label(c, WIDTH - RIGHT + 10, y - 5, metric->least + (metric->most - metric->least) * i / 5, colours[1]);
+        label(c, x - 12, HEIGHT - BOTTOM + 14, steps * i / 5, colours[2]);
+    }
+}
+
+static sodet_status paint(series *loss, series *metric, const char *headline, const char *png, sodet_err *err)
+{
+    static const uint8_t colours[3][3] = {{200, 60, 40}, {30, 90, 190}, {90, 90, 90}};
+    double steps = 1;
+    for (uint64_t i = 0; i < loss->n; i++)
+        steps = loss->p[i].step > steps ? loss->p[i].step : steps;
+    for (uint64_t i = 0; i < metric->n; i++)
+        steps = metric->p[i].step > steps ? metric->p[i].step : steps;
+    sodet_status s = range(loss, 0.98, err);
+    if (s == SODET_OK)
+        s = range(metric, 1, err);
+    sd_canvas c = {sd_alloc((size_t)WIDTH * HEIGHT, 3), WIDTH, HEIGHT};
+    if (s == SODET_OK && !c.rgb)
+        s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the curve");
+    if (s == SODET_OK) {
+        memset(c.rgb, 255, (size_t)WIDTH * HEIGHT * 3);
+        axes(&c, loss, metric, steps, colours);
+        draw_series(&c, loss, steps, colours[0], false);
+        draw_series(&c, metric, steps, colours[1], true);
+        sd_draw_text(&c, LEFT, 12, "loss", colours[0], 2);
+        if (metric->n)
+            sd_draw_text(&c, LEFT + 90, 12, headline, colours[1], 2);
+        sd_draw_text(&c, WIDTH / 2 - 12, HEIGHT - 20, "step", colours[2], 1);
+        s = sd_png_write(png, c.rgb, WIDTH, HEIGHT, err);
+    }
+    sd_free(c.rgb);
+    return s;
+}
+
+sodet_status sd_report_curve(const char *metrics, const char *headline, const char *png, sodet_err *err)
+{
+    char *bytes;
+    uint64_t n;
+    series loss = {0}, metric = {0};
+    sodet_status s = sd_file_read(metrics, 0, &bytes, &n, err);
+    if (s != SODET_OK)
+        return s;
+    for (char *line = bytes, *end; s == SODET_OK && line < bytes + n && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        s = read_line(line, (uint64_t)(end - line), headline, &loss, &metric, err);
+    }
+    if (s == SODET_OK)
+        s = paint(&loss, &metric, headline, png, err);
+    sd_free(loss.p);
+    sd_free(metric.p);
+    sd_free(bytes);
+    return s;
+}
