@@ -1,0 +1,296 @@
+/* Training runs against PyTorch (tests/golden/train-*.json): losses of every step, every parameter's gradient of step 1, parameters and
+ * running statistics after the steps; batches made by hand, through the stepper.
+ *
+ *     test_train_golden_runs [cpu|ref|ref:double] [name]     default: cpu all, ref what ends within a minute
+ *
+ * Tolerance of a tensor: ten times the deviation of torch's own float32 run (f32_max_abs_dev), and 2e-6 of the largest value for those
+ * that torch happened to meet exactly. Whatever fails that on one machine and passes on another is a ReLU gate set otherwise (README). */
+#include "core/train/stepper.h"
+#include "models/rig.h"
+
+static sodet_err err = SODET_ERR_INIT;
+
+typedef struct run {
+    const char *name, *file, *base, *map;
+    const char *part, *lr;                      /* members of the file: "both_have_boxes", "lr_0.001"; NULL: the root */
+    uint32_t classes, images, side, label_from; /* label_from: the number that the file gives class 0 */
+    double box_scale;                           /* of the boxes in the file to pixels */
+    const char *cls, *box;                      /* the file's names of the terms */
+    const char *options[12];
+    uint32_t steps_on_ref; /* ref is slow; 0: only when asked for */
+    double slack;          /* factor on the tolerance after the steps */
+} run;
+
+static const run runs[] = {
+    {.name = "tinyssd_d2l",
+     .file = "train-tinyssd_d2l.json",
+     .base = "model/tinyssd_d2l.ini, model/dialect/ssd_d2l.ini",
+     .map = "tinyssd_d2l.map",
+     .classes = 1,
+     .images = 4,
+     .side = 256,
+     .box_scale = 256,
+     .cls = "classification",
+     .box = "bbox",
+     .options = {"optimizer.type=sgd", "optimizer.lr=0.05", "optimizer.momentum=0", "optimizer.weight_decay=5e-4"},
+     .steps_on_ref = 1,
+     .slack = 1},
+    {.name = "ssd300",
+     .file = "train-ssd300_vgg16_21.json",
+     .base = "model/ssd300_vgg16_coco.ini, model/dialect/ssd_torchvision.ini",
+     .map = "torchvision_ssd300_vgg16.map",
+     .part = "both_have_boxes",
+     .lr = "lr_0.0001",
+     .classes = 20,
+     .images = 2,
+     .side = 300,
+     .label_from = 1,
+     .box_scale = 1,
+     .cls = "classification",
+     .box = "bbox_regression",
+     .options = {"optimizer.type=sgd", "optimizer.lr=1e-4", "optimizer.momentum=0.9", "optimizer.weight_decay=5e-4"},
+     .slack = 1},
+    {.name = "ssd300_empty",
+     .file = "train-ssd300_vgg16_21.json",
+     .base = "model/ssd300_vgg16_coco.ini, model/dialect/ssd_torchvision.ini",
+     .map = "torchvision_ssd300_vgg16.map",
+     .part = "second_has_none",
+     .classes = 20,
+     .images = 2,
+     .side = 300,
+     .label_from = 1,
+     .box_scale = 1,
+     .cls = "classification",
+     .box = "bbox_regression",
+     .options = {"optimizer.type=sgd", "optimizer.lr=1e-3", "optimizer.momentum=0.9", "optimizer.weight_decay=5e-4"},
+     .slack = 1},
+    {.name = "retinanet_frozen",
+     .file = "train-retinanet_r18_fpn_5.json",
+     .base = "model/retinanet_r18_fpn.ini, model/dialect/retinanet_torchvision.ini",
+     .map = "torchvision_retinanet_resnet_fpn.map",
+     .part = "frozen_bn",
+     .classes = 5,
+     .images = 2,
+     .side = 128,
+     .box_scale = 1,
+     .cls = "classification",
+     .box = "bbox_regression",
+     .options = {"optimizer.type=adamw", "optimizer.lr=1e-4", "optimizer.weight_decay=0.05", "optimizer.clip_norm=0.1",
+                 "backbone.frozen_norm=yes"},
+     .slack = 1},
+    {.name = "retinanet_live",
+     .file = "train-retinanet_r18_fpn_5.json",
+     .base = "model/retinanet_r18_fpn.ini, model/dialect/retinanet_torchvision.ini",
+     .map = "torchvision_retinanet_resnet_fpn.map",
+     .part = "live_bn",
+     .classes = 5,
+     .images = 2,
+     .side = 128,
+     .box_scale = 1,
+     .cls = "classification",
+     .box = "bbox_regression",
+     .options = {"optimizer.type=adamw", "optimizer.lr=1e-4", "optimizer.weight_decay=0.05", "optimizer.clip_norm=0.1"},
+     .slack = 1},
+};
+
+/* ---- the batch ---- */
+typedef struct made {
+    sd_batch b;
+    uint32_t most;
+} made;
+
+static void make_batch(made *m, const run *r, const sd_model *model, const gold *targets)
+{
+    const sd_model_grid *grid;
+    uint64_t pixels = 3ull * r->side * r->side;
+    CHECK_OK(sd_model_grid_of(model, r->side, r->side, &grid, &err));
+    m->most = 5;
+    m->b = (sd_batch){.steps = 1,
+                      .n = r->images,
+                      .global_n = r->images,
+                      .width = r->side,
+                      .height = r->side,
+                      .channels = 3,
+                      .n_anchors = (uint32_t)grid->anchors->n,
+                      .max_objects = m->most};
+    m->b.image = malloc(r->images * pixels * sizeof(float));
+    m->b.index = malloc(r->images * grid->anchors->n * sizeof(int32_t));
+    m->b.truth = calloc(r->images * m->most * 4, sizeof(float));
+    m->b.label = calloc(r->images * m->most, sizeof(int32_t));
+    m->b.items = calloc(r->images, sizeof *m->b.items);
+    for (uint32_t i = 0; i < r->images; i++) {
+        char name[16];
+        uint64_t n = 0, k = 0;
+        snprintf(name, sizeof name, "input%u", i);
+        gold_fill_u(m->b.image + i * pixels, pixels, name);
+        const gold *t = gold_at(targets, i);
+        double *boxes = gold_numbers(gold_get(t, "boxes"), &n);
+        double *labels = gold_numbers(gold_get(t, "labels"), &k);
+        sodet_box box[8];
+        int32_t label[8];
+        uint32_t flags[8] = {0};
+        for (uint64_t j = 0; j < k; j++) {
+            for (int c = 0; c < 4; c++)
+                m->b.truth[(i * m->most + j) * 4 + (uint64_t)c] = (float)(boxes[j * 4 + (uint64_t)c] * r->box_scale);
+            memcpy(&box[j], &m->b.truth[(i * m->most + j) * 4], sizeof box[j]);
+            label[j] = (int32_t)labels[j] - (int32_t)r->label_from;
+            m->b.label[i * m->most + j] = label[j];
+        }
+        sodet_boxes truth = {.struct_size = sizeof truth, .n = (uint32_t)k, .box = box, .label = label, .flags = flags};
+        uint32_t positives = 0;
+        CHECK_OK(sd_model_assign(model, grid, &truth, m->b.index + i * grid->anchors->n, &positives, &err));
+        m->b.items[i] = (sd_batch_item){.n_objects = (uint32_t)k, .positives = positives};
+        free(boxes);
+        free(labels);
+    }
+}
+
+static void free_batch(made *m)
+{
+    free(m->b.image);
+    free(m->b.index);
+    free(m->b.truth);
+    free(m->b.label);
+    free(m->b.items);
+}
+
+/* ---- comparison ---- */
+static double record_tolerance(const gold *record, double slack)
+{
+    const gold *dev = gold_try(record, "f32_max_abs_dev");
+    double max = gold_number(gold_get(record, "max"));
+    return max > 0 ? slack * (10 * (dev ? gold_number(dev) : 0) + 2e-6 * max + 1e-8) / max : 1e-6;
+}
+
+/* arena of the segment's own kind, or the gradients. */
+static void compare_all(gold_tally *t, rig *g, const run *r, const char *device, const char *what, const gold *records, bool gradients,
+                        bool buffers, double slack)
+{
+    for (uint32_t i = 0; i < g->segments.n; i++) {
+        const sd_segment *s = &g->segments.segment[i];
+        char theirs[256], text[512];
+        if (s->buffer != buffers || (gradients && s->frozen) || !rig_their_name(r->map, s->name, theirs, sizeof theirs))
+            continue;
+        const gold *record = gold_try(records, theirs);
+        if (!record) {
+            if (!s->frozen) {
+                snprintf(text, sizeof text, "%s: the file has no %s of %s", r->name, what, theirs);
+                gold_count(t, text, false);
+            }
+            continue;
+        }
+        float *values = malloc(s->n * sizeof *values);
+        CHECK_OK(sd_device_pool_read(g->pool,
+                                     gradients   ? SD_ARENA_GRAD
+                                     : s->frozen ? SD_ARENA_FROZEN
+                                                 : SD_ARENA_PARAM,
+                                     s->offset, s->n, values, &err));
+        snprintf(text, sizeof text, "%s %s %s %s", device, r->name, what, theirs);
+        gold_compare(t, text, record, values, s->n, record_tolerance(record, slack));
+        free(values);
+    }
+}
+
+static void compare_loss(gold_tally *t, const run *r, const char *device, uint64_t step, const gold *losses, const sd_step *x)
+{
+    const gold *want = gold_at(losses, step);
+    char text[128];
+    const char *names[2] = {r->cls, r->box};
+    for (int i = 0; i < 2; i++) {
+        const gold *pair = gold_get(want, names[i]);
+        double f64 = gold_number(gold_get(pair, "f64")), f32 = gold_number(gold_get(pair, "f32"));
+        snprintf(text, sizeof text, "%s %s step %d %s", device, r->name, (int)step + 1, names[i]);
+        gold_compare_number(t, text, f64, x->term[i], 5e-6, 10 * fabs(f64 - f32));
+    }
+}
+
+static void run_one(gold_tally *t, const run *r, const char *device, uint32_t steps_wanted)
+{
+    char devices[64];
+    const char *overrides[20] = {devices, "run.threads=2"};
+    uint32_t n = 2;
+    bool twice = !strcmp(device, "ref:double");
+    snprintf(devices, sizeof devices, "run.devices=%s", twice ? "ref" : device);
+    if (twice)
+        overrides[n++] = "backend.ref.precision=double";
+    for (uint32_t i = 0; r->options[i]; i++)
+        overrides[n++] = r->options[i];
+    const gold *root = gold_open(r->file), *part = r->part ? gold_get(root, r->part) : root;
+    rig g = {0};
+    sd_stepper *stepper = NULL;
+    double began = sd_now();
+    CHECK_OK(test_model_open(&g.m, r->base, overrides, r->classes, &err));
+    if (g.m.model)
+        CHECK_OK(sd_device_pool_open(g.m.cfg, &g.pool, &err));
+    if (!g.pool)
+        return;
+    sd_stepper_config c = {.core = sd_config_core(g.m.cfg),
+                           .pool = g.pool,
+                           .model = g.m.model,
+                           .batch = r->images,
+                           .height = r->side,
+                           .width = r->side,
+                           .boxes = 5};
+    CHECK_OK(sd_stepper_open(&c, &stepper, &err));
+    if (!stepper)
+        return;
+    g.segments = *sd_stepper_segments(stepper);
+    rig_fill_golden(&g, r->map, gold_number(gold_get(root, "gain")));
+    made m;
+    const gold *targets = gold_try(part, "targets") ? gold_get(part, "targets") : gold_get(root, "targets");
+    make_batch(&m, r, g.m.model, targets);
+    const gold *match = gold_get(part, "match");
+    for (uint32_t i = 0; i < r->images; i++)
+        gold_compare_number(t, "positives", gold_number(gold_get(gold_at(match, i), "n_fg")), m.b.items[i].positives, 0, 0);
+    uint32_t steps = (uint32_t)gold_number(gold_get(root, "steps"));
+    const gold *sequence = r->lr ? gold_get(part, r->lr) : gold_try(part, "losses") ? part : gold_get(part, "lr_0.001");
+    const sd_batch *batches[1] = {&m.b};
+    for (uint32_t step = 0; step < steps && step < steps_wanted; step++) {
+        sd_step x = {.step = step, .lr = c.core->optimizer.lr};
+        CHECK_OK(sd_stepper_gradients(stepper, batches, &x, &err));
+        compare_loss(t, r, device, step, gold_get(sequence, "losses"), &x);
+        if (step == 0)
+            compare_all(t, &g, r, device, "gradient", gold_get(part, "gradients_step1"), true, false, 1);
+        CHECK_OK(sd_stepper_update(stepper, &x, &err));
+        const gold *norms = gold_try(part, "grad_norms");
+        if (norms) {
+            double f64 = gold_number(gold_get(gold_at(norms, step), "f64")), f32 = gold_number(gold_get(gold_at(norms, step), "f32"));
+            gold_compare_number(t, "gradient norm", f64, x.norm, 1e-5, 10 * fabs(f64 - f32));
+        }
+        if (step == 1 && gold_try(part, "parameters_after_step2"))
+            compare_all(t, &g, r, device, "step 2:", gold_get(part, "parameters_after_step2"), false, false, r->slack);
+    }
+    if (steps_wanted >= steps) {
+        compare_all(t, &g, r, device, "after:", gold_get(sequence, "parameters_after"), false, false, r->slack);
+        if (gold_try(part, "running_statistics_after"))
+            compare_all(t, &g, r, device, "statistics:", gold_get(part, "running_statistics_after"), false, true, r->slack);
+    }
+    printf("%s on %s: %.1f s\n", r->name, device, sd_now() - began);
+    free_batch(&m);
+    sd_stepper_close(stepper);
+    sd_device_pool_close(g.pool);
+    test_model_close(&g.m);
+    gold_close(root);
+}
+
+int main(int argc, char **argv)
+{
+    gold_tally t = GOLD_TALLY("train");
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        if (argc > 2 && strcmp(argv[2], runs[i].name) != 0)
+            continue;
+        if (argc > 1) {
+            run_one(&t, &runs[i], argv[1], argc > 3 ? (uint32_t)atoi(argv[3]) : 100);
+            continue;
+        }
+        run_one(&t, &runs[i], "cpu", 100);
+        if (runs[i].steps_on_ref)
+            run_one(&t, &runs[i], "ref", runs[i].steps_on_ref);
+    }
+    if (argc > 1)
+        printf("%llu records, %llu failed, worst %.2g at %s\n", (unsigned long long)t.records, (unsigned long long)t.failed, t.worst,
+               t.worst_at);
+    else
+        gold_done(&t);
+    return check_done(50);
+}
