@@ -344,6 +344,14 @@ static sodet_status open_sampler(sd_loader *l, sodet_err *err)
     sd_links_canvas(c->links, c->n_links, &c->input, &a[0], &a[1]);
     sd_links_canvas(c->links, c->n_links, &c->input, &b[0], &b[1]);
     bool fixed = a[0] == b[0] && a[1] == b[1];
+    for (uint32_t i = 0; i < c->n_links && !fixed && status == SODET_OK; i++) {
+        if (c->links[i].ops->flags & SODET_TRANSFORM_ANY_SHAPE)
+            status = SODET_FAIL(
+                err, SODET_E_INVALID,
+                "transform %s makes pictures of any shape, and the chain does not end with a resize to a fixed one; add one with "
+                "mode = stretch or fit",
+                c->links[i].label);
+    }
     for (uint64_t i = 0; i < n && status == SODET_OK; i++) {
         const sd_item *item = sd_dataset_item(c->dataset, i);
         widths[i] = fixed ? a[0] : item->width;

@@ -121,11 +121,18 @@ sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, u
     if (!image)
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", s->id.text ? s->id.text : "a sample");
     uint32_t w = image->width, h = image->height, channels = sd_input_channels(in);
-    if (w > width || h > height)
+    if (w > width || h > height) {
+        const char *id = s->id.text ? s->id.text : "a sample";
+        if (s->width && (s->width != s->original_width || s->height != s->original_height))
+            return SODET_FAIL(
+                err, SODET_E_INVALID,
+                "%s: the annotation was made for %ux%u, the picture is %ux%u and does not fit the canvas of %ux%u; correct the annotation",
+                id, s->width, s->height, s->original_width, s->original_height, width, height);
         return SODET_FAIL(
             err, SODET_E_INVALID,
             "%s: the transforms end with a picture of %ux%u, larger than the batch's canvas of %ux%u; put a resize at the end of the chain",
-            s->id.text ? s->id.text : "a sample", w, h, width, height);
+            id, w, h, width, height);
+    }
     size_t plane = (size_t)width * height;
     for (uint32_t c = 0; c < channels; c++) {
         float mean = in->mean[c], scale = 1.0f / in->std[c];

@@ -104,8 +104,10 @@ SODET_EXPORT double sodet_stream_uniform(sodet_stream *r, double lo, double hi);
 SODET_EXPORT uint32_t sodet_stream_below(sodet_stream *r, uint32_t n);           /* 0..n-1, unbiased */
 SODET_EXPORT uint32_t sodet_stream_chance(sodet_stream *r, double probability);  /* 1 or 0 */
 
+/* What comes out has a shape that cannot be known beforehand (crops by chance): a resize to a fixed canvas must follow. */
+enum { SODET_TRANSFORM_ANY_SHAPE = 1 };
 typedef struct sodet_transform_ops {
-    uint32_t struct_size, flags;
+    uint32_t struct_size, flags; /* SODET_TRANSFORM_* */
     /* One sample, on a loader thread; several threads at once. All chance comes from r. */
     sodet_status (*apply)(const void *self, sodet_sample *s, sodet_stream *r, sodet_err *err);
     /* The shape of canvas that a picture of this size will need, where it is known beforehand (resize; a multiple included); may be NULL:

@@ -20,6 +20,7 @@ typedef struct bench { /* everything that a loader needs, from an INI text */
     uint32_t n;
     sd_dataset *dataset;
     sd_link links[8];
+    char labels[8][40];
     sd_loader_config config;
 } bench;
 
@@ -56,8 +57,8 @@ static void open_bench(bench *b, const char *dataset, const char *const *chain)
     const sd_dataset_part part = {"d", b->instances[0].ops, b->instances[0].self};
     CHECK_OK(sd_dataset_open(&part, 1, NULL, 0, &rules, &b->dataset, &err));
     for (uint32_t i = 0; chain && chain[i]; i++) {
-        char section[40];
-        snprintf(section, sizeof section, "transform.t%u", i);
+        char *section = b->labels[i];
+        snprintf(section, sizeof b->labels[i], "transform.t%u", i);
         CHECK_OK(sd_instance_create(b->cfg, section, &b->instances[b->n], &err));
         b->links[i] = (sd_link){section, b->instances[b->n].ops, b->instances[b->n].self};
         b->n++;
@@ -470,6 +471,15 @@ static void refusals(void)
     }
     CHECK(status == SODET_E_INVALID && strstr(err.text, "more than 1 objects"));
     sd_loader_close(l);
+    /* A crop of any shape, and a canvas for each ratio. */
+    bench c;
+    open_bench(&c, "plugin = shapes\ncount = 4", (const char *const[]){"plugin = ssd_crop", "plugin = resize\nmode = sides", NULL});
+    CHECK_FAILS(sd_loader_open(&c.config, &l, &err), SODET_E_INVALID, "transform.t0 makes pictures of any shape");
+    close_bench(&c);
+    open_bench(&c, "plugin = shapes\ncount = 4", (const char *const[]){"plugin = ssd_crop", "plugin = resize\nmode = fit", NULL});
+    CHECK_OK(sd_loader_open(&c.config, &l, &err));
+    sd_loader_close(l);
+    close_bench(&c);
     /* All slots held. */
     b.config.max_objects = 0;
     b.config.depth = 2;

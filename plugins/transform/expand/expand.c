@@ -39,5 +39,5 @@ static sodet_status apply(const void *self, sodet_sample *s, sodet_stream *r, so
     return sodet_sample_crop(s, -x, -y, w, h, c->fill.n ? fill : NULL, err);
 }
 
-static const sodet_transform_ops ops = {.struct_size = sizeof ops, .apply = apply};
+static const sodet_transform_ops ops = {.struct_size = sizeof ops, .flags = SODET_TRANSFORM_ANY_SHAPE, .apply = apply};
 SODET_PLUGIN(SODET_KIND_TRANSFORM, "expand", "puts the picture on a larger canvas", expand_cfg, options, .validate = validate, .ops = &ops);

@@ -176,6 +176,6 @@ static sodet_status apply(const void *self, sodet_sample *s, sodet_stream *r, so
     return status;
 }
 
-static const sodet_transform_ops ops = {.struct_size = sizeof ops, .apply = apply};
+static const sodet_transform_ops ops = {.struct_size = sizeof ops, .flags = SODET_TRANSFORM_ANY_SHAPE, .apply = apply};
 SODET_PLUGIN(SODET_KIND_TRANSFORM, "ssd_crop", "patches that overlap objects by a drawn bound", crop_cfg, options, .validate = validate,
              .ops = &ops);
