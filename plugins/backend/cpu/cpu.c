@@ -12,11 +12,11 @@
 
 enum { HUGE_PAGE = 2 << 20 };
 
-static const char *const winograd_choices[] = {"auto", "never", NULL};
+static const char *const winograd_choices[] = {"auto", "own", "onednn", "never", NULL};
 static const char *const self_test_choices[] = {"on", "off", "fault", NULL};
 static const sodet_opt options[] = {
     SODET_OPT_ENUM(cpu_config, winograd, "auto", winograd_choices,
-                   "Winograd's algorithm for 3x3 convolutions: where measurements say that it pays, or never"),
+                   "Winograd's algorithm for 3x3 convolutions: where measurements say that it pays, by oneDNN's code alone, or never"),
     SODET_OPT_BOOL(cpu_config, huge_pages, "yes", "ask the system for pages of 2 MiB: fewer page faults and misses of the address cache"),
     SODET_OPT_ENUM(
         cpu_config, self_test, "on", self_test_choices,

@@ -23,7 +23,7 @@ typedef struct cpu_config {
     uint32_t huge_pages; /* 1: madvise(MADV_HUGEPAGE) */
     uint32_t self_test;  /* CPU_SELF_TEST_* */
 } cpu_config;
-enum { CPU_WINOGRAD_AUTO = 0, CPU_WINOGRAD_NEVER };
+enum { CPU_WINOGRAD_AUTO = 0, CPU_WINOGRAD_OWN, CPU_WINOGRAD_ONEDNN, CPU_WINOGRAD_NEVER };
 enum { CPU_SELF_TEST_ON = 0, CPU_SELF_TEST_OFF, CPU_SELF_TEST_FAULT /* adds an error to a result: shows that the test would see one */ };
 
 typedef struct cpu_device {
@@ -110,8 +110,8 @@ typedef struct cpu_value {
     cpu_place place[CPU_FORMS];
 } cpu_value;
 
-typedef struct cpu_copy { /* a reordered copy of a value in a layout of oneDNN's choice */
-    uint32_t value;
+typedef struct cpu_copy { /* a copy of a value in a layout of oneDNN's choice (kind 0), or of an own kernel's making */
+    uint32_t value, kind;
     dn_cmd md;
     cpu_place place;
 } cpu_copy;
@@ -180,6 +180,9 @@ bool cpu_dies(const cpu_plan *p, const cpu_node *n, uint32_t input); /* its buff
 /* Input `i` in oneDNN's layout `md`; made once for all nodes, in the prologue if the value allows it. `as`: how the plain data are seen
  * (grouped weights), or NULL. */
 cpu_place cpu_reordered(cpu_plan *p, cpu_node *n, uint32_t i, dn_cmd as, dn_cmd md, sodet_err *err);
+/* Input `i` as `kernel` makes it over (one input, one output); made once for all nodes that ask for the same kind (not 0). */
+cpu_place cpu_derived(cpu_plan *p, cpu_node *n, uint32_t i, uint32_t kind, const sodet_cpu_kernel *kernel, const void *attr, uint64_t bytes,
+                      sodet_err *err);
 cpu_place cpu_temporary(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err);                        /* for this node */
 cpu_place cpu_kept(cpu_plan *p, uint64_t bytes, uint32_t first_node, uint32_t last_node, sodet_err *err); /* between nodes */
 /* Placing an output where another output already lies (fused nodes). */
@@ -202,6 +205,8 @@ cpu_step *cpu_add_step(cpu_plan *p, uint32_t kind, uint32_t node, bool prologue,
 /* An own kernel on places (in then out); tensors that are blocked say so. attr: as the kernel expects it; must live as long as the plan. */
 sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
                              uint32_t n_in, uint32_t n_out, const void *attr, sodet_err *err);
+/* Scratch for the kernel that was emitted last, where its own scratch() cannot know how much. */
+sodet_status cpu_give_scratch(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err);
 sodet_status cpu_out_of_memory(sodet_err *err);
 
 void cpu_choose_own(cpu_plan *p, cpu_node *n); /* what is done where there is no planner */

@@ -322,10 +322,10 @@ sodet_status cpu_emit_copy(cpu_plan *p, cpu_node *n, cpu_place to, cpu_place fro
     return emit_pass(p, n, CPU_COPY, to, from, bytes, err);
 }
 
-sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
-                             uint32_t n_in, uint32_t n_out, const void *attr, sodet_err *err)
+static sodet_status emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
+                                uint32_t n_in, uint32_t n_out, const void *attr, bool prologue, sodet_err *err)
 {
-    cpu_step *s = cpu_add_step(p, CPU_KERNEL, n->index, n->node->prologue != 0, err);
+    cpu_step *s = cpu_add_step(p, CPU_KERNEL, n->index, prologue, err);
     if (!s)
         return SODET_E_MEMORY;
     uint32_t all = n_in + n_out, phases = k->phases ? k->phases : 1;
@@ -336,7 +336,7 @@ sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k
     if (!s->tensor || !s->tensor_place || !s->units)
         return cpu_out_of_memory(err);
     uint64_t bytes = 0;
-    uint32_t at = n->node->prologue ? 0 : n->index;
+    uint32_t at = prologue ? 0 : n->index;
     for (uint32_t i = 0; i < all; i++) {
         s->tensor[i] = tensor[i];
         s->tensor_place[i] = place[i];
@@ -361,12 +361,25 @@ sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k
         s->call.n_threads = most > 1 ? (uint32_t)most : 1;
     uint64_t scratch = k->scratch ? k->scratch(n->node, s->call.n_threads) : 0;
     if (scratch) {
-        cpu_place where = scratch_for(p, n->index, n->node->prologue != 0, scratch);
+        cpu_place where = scratch_for(p, n->index, prologue, scratch);
         if (!where)
             return cpu_out_of_memory(err);
         s->scratch = where;
     }
     return SODET_OK;
+}
+
+sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
+                             uint32_t n_in, uint32_t n_out, const void *attr, sodet_err *err)
+{
+    return emit_kernel(p, n, k, tensor, place, n_in, n_out, attr, n->node->prologue != 0, err);
+}
+
+sodet_status cpu_give_scratch(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err)
+{
+    cpu_steps *list = &p->steps[n->node->prologue != 0];
+    list->step[list->n - 1].scratch = scratch_for(p, n->index, n->node->prologue != 0, bytes);
+    return list->step[list->n - 1].scratch ? SODET_OK : cpu_out_of_memory(err);
 }
 
 /* ---- values ---- */
@@ -556,6 +569,31 @@ cpu_place cpu_reordered(cpu_plan *p, cpu_node *n, uint32_t i, dn_cmd as, dn_cmd 
         cpu_out_of_memory(err);
         return 0;
     }
-    p->copy[p->n_copies++] = (cpu_copy){v.id, md, to};
+    p->copy[p->n_copies++] = (cpu_copy){v.id, 0, md, to};
     return cpu_emit_reorder(p, n, from, plain, to, md, false, value->fixed, err) == SODET_OK ? to : 0;
+}
+
+cpu_place cpu_derived(cpu_plan *p, cpu_node *n, uint32_t i, uint32_t kind, const sodet_cpu_kernel *kernel, const void *attr, uint64_t bytes,
+                      sodet_err *err)
+{
+    sodet_value v = n->node->in[i];
+    cpu_place from = cpu_read(p, n, i, err);
+    if (!from)
+        return 0;
+    for (uint64_t k = 0; k < p->n_copies; k++)
+        if (p->copy[k].value == v.id && p->copy[k].kind == kind) {
+            use_until(p, p->copy[k].place, n->index);
+            return p->copy[k].place;
+        }
+    /* Where weights change with every step, a copy is made when it is needed: nobody keeps all of them at once. */
+    bool kept = p->value[v.id].fixed && !sodet_is_training(p->graph);
+    cpu_place to = add_buffer(p, 0, kept ? SODET_LIFE_PROGRAM : SODET_LIFE_RUN, bytes, kept ? 0 : n->index, n->index);
+    if (!to || sd_grow(&p->copy, &p->copy_capacity, p->n_copies + 1, sizeof *p->copy, err) != SODET_OK) {
+        cpu_out_of_memory(err);
+        return 0;
+    }
+    p->copy[p->n_copies++] = (cpu_copy){v.id, kind, NULL, to};
+    const sodet_shape flat = {SODET_F32, 1, {(int64_t)(bytes / sizeof(float))}};
+    const sodet_tensor t[] = {{NULL, n->node->in_shape[i], SODET_PLAIN, 0}, {NULL, flat, SODET_PLAIN, 0}};
+    return emit_kernel(p, n, kernel, t, (const cpu_place[]){from, to}, 1, 1, attr, kept, err) == SODET_OK ? to : 0;
 }
