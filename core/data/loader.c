@@ -495,7 +495,7 @@ sodet_status sd_loader_open(const sd_loader_config *config, sd_loader **out, sod
     c->parts = c->parts ? c->parts : 1;
     c->depth = c->depth ? c->depth : 3;
     c->threads = c->threads ? c->threads : processors();
-    c->min_side = c->min_side > 0 ? c->min_side : 1.0;
+
     l->max_objects = c->max_objects;
     if (!l->max_objects) {
         uint32_t most = sd_dataset_census(c->dataset)->most_objects * (1 + sd_links_partners(c->links, c->n_links));

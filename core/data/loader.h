@@ -51,7 +51,7 @@ typedef struct sd_loader_config {
     uint32_t shuffle;     /* training: order and chance by (seed, epoch); 0: the data set's order, one epoch, then the end */
     uint32_t last;        /* SD_LAST_* */
     uint32_t difficult;   /* SD_DIFFICULT_* */
-    double min_side;      /* objects with a shorter side after the transforms, in network pixels, are dropped; 0: 1.0 */
+    double min_side;      /* objects with a shorter side after the transforms, in network pixels, are dropped; 0: none are */
     uint32_t max_objects; /* T of the truth table; 0: what the data set needs */
     uint32_t max_shapes;  /* keep-ratio resizing: at most so many canvases; similar ones are merged; 0: 8 */
     uint32_t threads;     /* 0: one for each processor this process may use */

@@ -357,6 +357,7 @@ static void o_16_crop(void)
     bench b;
     open_bench(&b, (source){400, 300, 3, {{10, 10, 200, 200}, {50, 50, 52, 280}, {300, 100, 310, 101.5f}}},
                (const char *const[]){"plugin = resize\nsize = 100", NULL});
+    b.config.min_side = 1;
     b.config.batch = 8;
     sd_loader *l = NULL;
     const sd_batch *batch = NULL;
