@@ -412,6 +412,14 @@ static sodet_status gradient_job(sd_replica *r, void *context, sodet_err *err)
     return status;
 }
 
+/* The forward pass of a training graph moves running statistics: they are put back as they were before the step. */
+static sodet_status restore_buffers(sd_stepper *s, sd_replica *r, sodet_err *err)
+{
+    return s->buffers_n ? r->ops->upload(r->device, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first * r->real_size,
+                                         s->shares[r->index].buffers, s->buffers_n * r->real_size, err)
+                        : SODET_OK;
+}
+
 static sodet_status update_job(sd_replica *r, void *context, sodet_err *err)
 {
     sd_stepper *s = context;
@@ -427,10 +435,7 @@ static sodet_status update_job(sd_replica *r, void *context, sodet_err *err)
     if (status == SODET_OK)
         status = sd_program_read(h->update, "finite", &h->finite, 1, err);
     r->weights++;
-    if (status == SODET_OK && !(h->finite > 0) && s->buffers_n)
-        status = r->ops->upload(r->device, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first * r->real_size, h->buffers,
-                                s->buffers_n * r->real_size, err);
-    return status;
+    return status == SODET_OK && !(h->finite > 0) ? restore_buffers(s, r, err) : status;
 }
 
 /* ---- steps ---- */
@@ -495,6 +500,22 @@ typedef struct blame {
     char layer[256];
 } blame;
 
+/* Gradients in the order in which backward finishes them: the first that is not finite is nearest to where it began. */
+static void blame_gradient(sd_stepper *s, sd_replica *r, char *name, size_t room, sodet_err *err)
+{
+    uint32_t arena = s->slots.accumulator == UINT32_MAX ? (uint32_t)SD_ARENA_GRAD : SD_ARENA_STATE + s->slots.accumulator;
+    for (uint32_t i = 0; i < s->segments.n_trainable && !name[0]; i++) {
+        const sd_segment *x = &s->segments.segment[i];
+        float *values = sd_alloc((size_t)x->n, sizeof *values);
+        if (!values || sd_replica_read(r, arena, x->offset, x->n, values, err) != SODET_OK)
+            i = s->segments.n_trainable;
+        for (uint64_t k = 0; i < s->segments.n_trainable && k < x->n && !name[0]; k++)
+            if (!isfinite(values[k]))
+                snprintf(name, room, "the gradient of %.200s", x->name);
+        sd_free(values);
+    }
+}
+
 static sodet_status blame_job(sd_replica *r, void *context, sodet_err *err)
 {
     blame *b = context;
@@ -517,11 +538,13 @@ static sodet_status blame_job(sd_replica *r, void *context, sodet_err *err)
         status = values ? sd_program_read(p, name, values, n, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
         for (uint64_t k = 0; status == SODET_OK && k < n && !b->layer[0]; k++)
             if (!isfinite(values[k]))
-                snprintf(b->layer, sizeof b->layer, "%s", strchr(name + 6, '/') + 1);
+                snprintf(b->layer, sizeof b->layer, "the output of %.200s", strchr(name + 6, '/') + 1);
         sd_free(values);
     }
     sd_program_free(p);
-    return SODET_OK; /* a diagnosis that fails must not break the pool */
+    if (!b->layer[0])
+        blame_gradient(b->s, r, b->layer, sizeof b->layer, err);
+    return restore_buffers(b->s, r, err); /* a diagnosis that fails must not break the pool */
 }
 
 void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out)
@@ -567,5 +590,5 @@ void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n,
     }
     sd_device_pool_run_one(s->config.pool, 0, blame_job, &b, NULL);
     if (b.layer[0])
-        sd_text_printf(out, "; the first layer whose output is not finite: %s", b.layer);
+        sd_text_printf(out, "; the first that is not finite is %s", b.layer);
 }
