@@ -175,6 +175,54 @@ static void test_many(sodet_detector *d)
         sodet_result_free(one[i]);
 }
 
+/* Pictures of several shapes, resized with their ratio kept: each goes through the network in its own shape, boxes come back in its own
+ * pixels, and together they are what they are one by one. */
+static void test_shapes(void)
+{
+    enum { N = 4 };
+    static const uint32_t size[N][2] = {{200, 100}, {100, 190}, {160, 80}, {60, 60}};
+    const char *overrides[] = {"transform.resize.mode=sides", "transform.resize.short_side=96", "transform.resize.long_side=192"};
+    sodet_detector_options o = SODET_DETECTOR_OPTIONS_INIT;
+    sodet_detector *d;
+    sodet_picture p[N];
+    const sodet_picture *list[N];
+    sodet_result *many[N], *one;
+    o.threads = 1;
+    o.overrides = overrides;
+    o.n_overrides = 3;
+    CHECK_OK(sodet_detector_open(checkpoint, &o, &d, &err));
+    if (!d)
+        return;
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t w = size[i][0], h = size[i][1];
+        uint8_t *rgb = malloc((size_t)w * h * 3);
+        for (uint32_t k = 0; k < w * h * 3; k++)
+            rgb[k] = (uint8_t)(k * 2654435761u >> 24);
+        p[i] = (sodet_picture)SODET_PICTURE_INIT;
+        p[i].rgb = rgb;
+        p[i].width = w;
+        p[i].height = h;
+        list[i] = &p[i];
+    }
+    CHECK_OK(sodet_detect_many(d, list, N, many, &err));
+    for (uint32_t i = 0; i < N; i++) {
+        CHECK(many[i] && many[i]->n > 0);
+        float right = 0, low = 0;
+        for (uint32_t k = 0; many[i] && k < many[i]->n; k++) {
+            right = many[i]->found[k].box.x2 > right ? many[i]->found[k].box.x2 : right;
+            low = many[i]->found[k].box.y2 > low ? many[i]->found[k].box.y2 : low;
+        }
+        CHECK(right > 0.8f * (float)size[i][0] && right <= (float)size[i][0]);
+        CHECK(low > 0.8f * (float)size[i][1] && low <= (float)size[i][1]);
+        CHECK_OK(sodet_detect(d, &p[i], &one, &err));
+        check_same(many[i], one);
+        sodet_result_free(one);
+        sodet_result_free(many[i]);
+        free((void *)(uintptr_t)p[i].rgb);
+    }
+    sodet_detector_close(d);
+}
+
 typedef struct job {
     sodet_detector *d;
     const char *path;
@@ -268,6 +316,7 @@ int main(void)
     test_many(d);
     test_threads(d);
     sodet_detector_close(d);
+    test_shapes();
     test_options();
     return check_done(60);
 }
