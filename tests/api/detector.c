@@ -1,6 +1,6 @@
 /* labels: threads
  * A trained detector inside a program: the three forms of a picture, batches, threads, broken pictures, options, wrong requests.
- * The checkpoint is made by two steps of training, so its detections are poor but many (threshold 0). */
+ * The checkpoint is made by two steps of training, so its detections are poor but many (threshold 0); it says devices = ref, which is what the thread sanitizer can look through. */
 #include "sodet/detector.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static int make_files(void)
     snprintf(checkpoint, sizeof checkpoint, "%s/run/last.safetensors", folder);
     for (int i = 0; i < 3; i++)
         snprintf(picture[i], sizeof picture[i], "%s/pictures/00000%d.png", folder, i + 1);
-    return shell("%s train %s backbone.width=0.1 run.threads=1 data.workers=1 train.max_steps=2 train.batch=4 data.train_limit=8 "
+    return shell("%s train %s backbone.width=0.1 run.devices=ref data.workers=1 train.max_steps=2 train.batch=4 data.train_limit=8 "
                  "data.val_limit=2 run.output=%s/run >%s/log 2>&1 || { cat %s/log; exit 1; }",
                  sodet, conf, folder, folder, folder) ||
            shell("%s data export %s --output %s/pictures --count 3 >/dev/null", sodet, conf, folder);
@@ -180,7 +180,7 @@ static void test_many(sodet_detector *d)
 static void test_shapes(void)
 {
     enum { N = 4 };
-    static const uint32_t size[N][2] = {{200, 100}, {100, 190}, {160, 80}, {60, 60}};
+    static const uint32_t size[N][2] = {{400, 200}, {100, 190}, {320, 160}, {60, 60}};
     const char *overrides[] = {"transform.resize.mode=sides", "transform.resize.short_side=96", "transform.resize.long_side=192"};
     sodet_detector_options o = SODET_DETECTOR_OPTIONS_INIT;
     sodet_detector *d;
@@ -268,7 +268,7 @@ static void test_options(void)
     sodet_detector_options o = SODET_DETECTOR_OPTIONS_INIT;
     const char *overrides[] = {"head.max_detections=3"};
     o.threads = 1;
-    o.devices = "ref";
+    o.devices = "ref:x2";
     o.overrides = overrides;
     o.n_overrides = 1;
     CHECK_OK(sodet_detector_open(checkpoint, &o, &d, &err));
