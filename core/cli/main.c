@@ -1,5 +1,6 @@
 /* The program: finds the command, takes the command line apart, runs, and makes the exit code. The only file that ends the process. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,9 +45,19 @@ static int flushed(int code)
     return code;
 }
 
+/* The CPU backend's compute threads (libgomp) wait for each other by spinning. Loader threads and other programs need the processors
+ * as well: spinning without bound makes a step several times slower on a busy machine, a short spin costs nothing on a quiet one. The
+ * library reads this when the backend is loaded; what the user has set stays. */
+static void bound_spinning(void)
+{
+    if (!getenv("OMP_WAIT_POLICY"))
+        setenv("GOMP_SPINCOUNT", "10000", 0);
+}
+
 int main(int argc, char **argv)
 {
     sodet_err err = SODET_ERR_INIT;
+    bound_spinning();
     if (argc < 2)
         return usage(stderr);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
