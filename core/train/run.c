@@ -183,18 +183,20 @@ static sodet_status set_values(sd_run *r, sodet_err *err)
     if (s == SODET_OK && r->core->run.init) {
         sd_checkpoint *c;
         sd_load_report report = {0};
-        sd_text text = {0};
         s = sd_checkpoint_open(r->core->run.init, SD_CHECKPOINT_FOREIGN, &c, err);
         if (s != SODET_OK)
             return s;
         s = sd_state_init_from(r->pool, segments, c, &report, err);
-        sd_load_report_print(&report, true, &text);
-        if (text.text && !text.failed && text.length > 1)
-            sd_log(SD_LOG_INFO, "%.*s", (int)text.length - 1, text.text);
+        for (uint64_t i = 0; i < report.n; i++) {
+            const sd_load_entry *e = &report.entries[i];
+            /* State of the run that wrote the file is never taken, so it is not missed. */
+            if (e->state == SD_TAKEN || (!e->name && (!strncmp(e->source, "optimizer/", 10) || !strncmp(e->source, "ema/", 4))))
+                continue;
+            sd_log(SD_LOG_INFO, "not taken: %s%s%s", e->name ? e->name : e->source, e->why ? ": " : "", e->why ? e->why : "");
+        }
         if (s == SODET_OK)
             sd_log(SD_LOG_INFO, "init from %s: %" PRIu64 " tensors taken, %" PRIu64 " of the network keep their start", r->core->run.init,
                    report.taken, report.skipped);
-        sd_text_free(&text);
         sd_load_report_free(&report);
         sd_checkpoint_close(c);
     }
