@@ -148,7 +148,8 @@ static void stopped(void)
 #define SAVED "data.val=others", "checkpoint.every=1", "checkpoint.unit=iterations", "run.overwrite=yes"
     CHECK_RUN(runs_tiny, "run.output=whole", SAVED);
     for (stop_after = 1; stop_after < 12; stop_after += 2) {
-        const runs_outcome *o = runs_train_with(runs_tiny, RUNS("run.output=cut", SAVED), stop_soon, stop_flag);
+        runs_start(0, runs_tiny, RUNS("run.output=cut", SAVED), &(runs_job){.before = stop_soon, .stop = stop_flag});
+        const runs_outcome *o = runs_finish(0);
         CHECK(o->status == SODET_OK && o->result.stopped && o->result.steps > stop_after - 1 && o->result.steps <= 12);
         CHECK_STR(o->result.why, "signal");
         CHECK_RUN(runs_tiny, "run.output=cut", "run.resume=cut", SAVED);
@@ -178,8 +179,8 @@ static void killed(void)
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         kill_where = at[i].where;
         kill_nth = at[i].nth;
-        const runs_outcome *o = i ? runs_train_with(runs_tiny, RUNS("run.output=cut", "run.resume=cut", SAVED), kill_soon, NULL)
-                                  : runs_train_with(runs_tiny, RUNS("run.output=cut", SAVED), kill_soon, NULL);
+        runs_start(0, runs_tiny, RUNS("run.output=cut", SAVED, i ? "run.resume=cut" : "run.resume="), &(runs_job){.before = kill_soon});
+        const runs_outcome *o = runs_finish(0);
         CHECK_EQ(o->signal, SIGKILL);
         CHECK_EQ(runs_exists("cut/last.safetensors.tmp"), at[i].temporary);
         if (i == 0) { /* inside the first save of all: there is nothing yet, and it is said */

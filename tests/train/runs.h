@@ -39,7 +39,7 @@ static const char runs_tiny[] = "[run]\nseed = 5\nthreads = 1\n"
                                 "[train]\nbatch = 4\nlog_every = 1\n"
                                 "[checkpoint]\nevery = 0\n";
 
-enum { RUNS_PATIENCE = 240, RUNS_SAID = 8000 }; /* seconds: whoever takes longer hangs */
+enum { RUNS_PATIENCE = 300 /* seconds: whoever takes longer hangs */, RUNS_SAID = 8000, RUNS_SLOTS = 4 };
 typedef struct runs_outcome {
     sodet_status status;
     sodet_err err;
@@ -48,7 +48,7 @@ typedef struct runs_outcome {
     char said[RUNS_SAID];  /* what it wrote on stderr, or the end of that */
 } runs_outcome;
 
-static runs_outcome *runs_shared;
+static runs_outcome *runs_shared; /* [RUNS_SLOTS] */
 static char runs_folder[1024];
 
 static inline void runs_begin(const char *name)
@@ -56,7 +56,7 @@ static inline void runs_begin(const char *name)
     const char *folder = check_scratch(name);
     CHECK(folder != NULL);
     snprintf(runs_folder, sizeof runs_folder, "%s", folder ? folder : "/nonexistent");
-    void *memory = mmap(NULL, sizeof *runs_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, RUNS_SLOTS * sizeof *runs_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || !folder || chdir(folder) != 0)
         exit(check_done(1000000));
     runs_shared = memory;
@@ -72,76 +72,104 @@ static inline int runs_done(int least)
     return check_done(least);
 }
 
-static inline void runs_child(const char *ini, const char *const *overrides, volatile sig_atomic_t *stop)
+static inline void runs_child(runs_outcome *o, const char *ini, const char *const *overrides, volatile sig_atomic_t *stop)
 {
     sd_override list[40];
     uint64_t n = 0;
     for (; overrides && overrides[n] && n < 40; n++)
         list[n] = (sd_override){overrides[n], NULL};
     sd_config *cfg = NULL;
-    sodet_err *err = &runs_shared->err;
+    sodet_err *err = &o->err;
     sodet_status s = sd_config_open_text(ini, strlen(ini), "test.ini", NULL, list, n, &cfg, err);
     if (s == SODET_OK)
         s = sd_plugin_check_all(cfg, err);
     if (s == SODET_OK)
-        s = sd_train(cfg, &(sd_train_options){.stop = stop}, &runs_shared->result, err);
+        s = sd_train(cfg, &(sd_train_options){.stop = stop}, &o->result, err);
     sd_config_close(cfg);
-    runs_shared->status = s;
+    o->status = s;
 }
 
-/* What runs_train does, with work to do in the process before the run (NULL: none), and a stop flag for it to set. */
-static inline const runs_outcome *runs_train_with(const char *ini, const char *const *overrides, void (*before)(void),
-                                                  volatile sig_atomic_t *stop)
+typedef struct runs_job {
+    void (*work)(void *context); /* in the place of a training run */
+    void *context;
+    void (*before)(void); /* in the run's process, before the run */
+    volatile sig_atomic_t *stop;
+} runs_job;
+static pid_t runs_process[RUNS_SLOTS];
+
+/* Starts a run beside others; runs_finish waits for it. */
+static inline void runs_start(uint32_t slot, const char *ini, const char *const *overrides, const runs_job *job)
 {
-    memset(runs_shared, 0, sizeof *runs_shared);
-    runs_shared->err = (sodet_err)SODET_ERR_INIT;
-    runs_shared->status = SODET_E_INTERNAL;
+    static const runs_job plain;
+    job = job ? job : &plain;
+    runs_outcome *o = &runs_shared[slot];
+    memset(o, 0, sizeof *o);
+    o->err = (sodet_err)SODET_ERR_INIT;
+    o->status = SODET_E_INTERNAL;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
+        char name[20];
+        snprintf(name, sizeof name, "said.%u", slot);
         alarm(RUNS_PATIENCE);
-        if (!freopen("said", "w", stderr))
+        if (!freopen(name, "w", stderr))
             _exit(99);
-        if (before)
-            before();
-        runs_child(ini, overrides, stop);
+        if (job->before)
+            job->before();
+        if (job->work) {
+            job->work(job->context);
+            o->status = SODET_OK;
+        } else {
+            runs_child(o, ini, overrides, job->stop);
+        }
         fflush(NULL);
-        exit(0); /* so that a leak checker has its turn */
+        exit(check_failures() ? 98 : 0); /* so that a leak checker has its turn */
     }
+    runs_process[slot] = child;
+}
+
+static inline const runs_outcome *runs_finish(uint32_t slot)
+{
+    runs_outcome *o = &runs_shared[slot];
+    char name[20];
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child)
+    if (runs_process[slot] < 0 || waitpid(runs_process[slot], &status, 0) != runs_process[slot])
         check_fail(__FILE__, __LINE__, "no process for a run");
-    runs_shared->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    runs_shared->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    FILE *f = fopen("said", "r");
+    o->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    o->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    snprintf(name, sizeof name, "said.%u", slot);
+    FILE *f = fopen(name, "r");
     if (f && fseek(f, 0, SEEK_END) == 0) {
         long size = ftell(f);
         fseek(f, size > RUNS_SAID - 1 ? size - (RUNS_SAID - 1) : 0, SEEK_SET);
-        runs_shared->said[fread(runs_shared->said, 1, RUNS_SAID - 1, f)] = '\0';
+        o->said[fread(o->said, 1, RUNS_SAID - 1, f)] = '\0';
     }
     if (f)
         fclose(f);
-    if (runs_shared->exit_code > 0)
-        check_fail(__FILE__, __LINE__, "a run's process ended with %d: %s", runs_shared->exit_code, runs_shared->said);
-    return runs_shared;
+    if (o->exit_code > 0 || o->signal == SIGALRM)
+        check_fail(__FILE__, __LINE__, "a run's process ended with %d, signal %d: %s", o->exit_code, o->signal, o->said);
+    return o;
 }
 
-/* overrides: "section.key=value", NULL at the end. The result is valid until the next run. */
+/* overrides: "section.key=value", NULL at the end. The result is valid until the next run in slot 0. */
 static inline const runs_outcome *runs_train(const char *ini, const char *const *overrides)
 {
-    return runs_train_with(ini, overrides, NULL, NULL);
+    runs_start(0, ini, overrides, NULL);
+    return runs_finish(0);
 }
 #define RUNS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* The run must end well. */
-#define CHECK_RUN(ini, ...)                                                                                                                \
+#define CHECK_RUN_IN(slot, ini, ...)                                                                                                       \
     do {                                                                                                                                   \
-        const runs_outcome *check_o = runs_train(ini, RUNS(__VA_ARGS__));                                                                  \
+        runs_start(slot, ini, RUNS(__VA_ARGS__), NULL);                                                                                    \
+        const runs_outcome *check_o = runs_finish(slot);                                                                                   \
         check_count();                                                                                                                     \
         if (check_o->status != SODET_OK || check_o->signal)                                                                                \
             check_fail(__FILE__, __LINE__, "%s: status %d, signal %d: %s", #__VA_ARGS__, (int)check_o->status, check_o->signal,            \
                        check_o->err.text);                                                                                                 \
     } while (0)
+#define CHECK_RUN(ini, ...) CHECK_RUN_IN(0, ini, __VA_ARGS__)
 /* The run must be refused or fail with this text. */
 #define CHECK_RUN_FAILS(part, ini, ...)                                                                                                    \
     do {                                                                                                                                   \
