@@ -236,8 +236,8 @@ static sodet_status print_json(const detect *d, const char *weights, const sd_in
 static sodet_status detect_all(detect *d, const char *weights, const sd_loader_config *loader, sodet_err *err)
 {
     sd_infer_stats stats;
-    d->cli->started = true;
     sodet_status s = d->draw ? sd_make_folders(d->draw, err) : SODET_OK;
+    d->cli->started = s == SODET_OK;
     if (s == SODET_OK)
         s = sd_infer_run(d->net->infer, loader, put, progress, d, &stats, err);
     while (s == SODET_OK && d->next < d->cli->n_files)
@@ -268,6 +268,8 @@ static sodet_status parse(detect *d, uint64_t *batch, sodet_err *err)
     if (!d->cli->n_files)
         return SODET_FAIL(err, SODET_E_INVALID, "which pictures? usage: sodet detect %s", d->cli->command->synopsis);
     sodet_status s = sd_cli_flag_uint(d->cli, "--batch", 1, 0, batch, err);
+    if (s == SODET_OK)
+        s = sd_cli_check_out(d->out, err);
     if (s == SODET_OK)
         s = make_names(d, err);
     return s == SODET_OK ? check_files(d, err) : s;
@@ -321,7 +323,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 
 static const sd_flag flags[] = {
     {"--weights", "FILE", "checkpoint, where the first argument is an INI or the file does not end in .safetensors"},
-    {"--threshold", "SCORE", "what is surer than this counts as found (0.5)"},
+    {"--threshold", "SCORE", "what has at least this score counts as found (0.5)"},
     {"--draw", "DIR", "write a PNG of every picture with what was found drawn in"},
     {"--out", "FILE", "write everything as a COCO result file with its images and categories"},
     {"--batch", "N", "pictures per pass (one per device)"},
@@ -333,11 +335,11 @@ const sd_command sd_cmd_detect = {
         "best.safetensors|runs/x pictures ... [--threshold S] [--draw DIR] [--out FILE] [--json] | x.ini --weights FILE pictures ...",
     .summary = "finds objects in pictures",
     .help =
-        "A run's folder stands for its best.safetensors. Without an INI the checkpoint's own configuration counts (section.key=value still "
-        "overrides it). Prints one line per object:\n"
-        "picture, class, score, x1 y1 x2 y2, separated by tabs; the box is in pixels of the picture, turned upright. A picture that "
-        "cannot\n"
-        "be read is named on the error stream, the others are done, and the exit code is 1.\n"
+        "A run's folder stands for its best.safetensors. Without an INI the checkpoint's own configuration counts; section.key=value "
+        "still\n"
+        "overrides it. Prints one line per object: picture, class, score, x1 y1 x2 y2, separated by tabs; the box is in pixels of the\n"
+        "picture, turned upright. A picture that cannot be read is named on the error stream, the others are done, and the exit code is "
+        "1.\n"
         "\n"
         "--json: {\"weights\", \"threshold\", \"seconds\", \"broken\", \"pictures\": [{\"file\", \"width\", \"height\", \"detections\": "
         "[{\"label\", \"name\", \"score\",\n"

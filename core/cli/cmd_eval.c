@@ -124,12 +124,16 @@ static sodet_status run_network(sd_cli *cli, const char *weights, sodet_err *err
     sd_trained net;
     sd_validation *v = NULL;
     sd_infer_stats stats;
-    sodet_status s = sd_cli_open_trained(cli, weights, set_evaluators, &cfg, &net, err);
+    const char *out = sd_cli_flag(cli, "--detections-out");
+    sodet_status s = sd_cli_check_out(out, err);
+    memset(&net, 0, sizeof net);
+    if (s == SODET_OK)
+        s = sd_cli_open_trained(cli, weights, set_evaluators, &cfg, &net, err);
     if (s == SODET_OK)
         s = sd_validation_open(cfg, net.classes.names, net.classes.n, &v, err);
     if (s == SODET_OK) {
         cli->started = true;
-        s = sd_validation_run(v, net.infer, sd_cli_flag(cli, "--detections-out"), progress, cli, &stats, err);
+        s = sd_validation_run(v, net.infer, out, progress, cli, &stats, err);
         sd_cli_progress(cli, 0, 0);
     }
     if (s == SODET_OK && cli->json)
@@ -184,9 +188,9 @@ const sd_command sd_cmd_eval = {
         "x.ini --weights FILE | FILE.safetensors | runs/x | --detections d.json --ground-truth g.json  [section.key=value ...] [--json]",
     .summary = "evaluates a trained network, or detections in files",
     .help =
-        "A run's folder stands for its best.safetensors. Runs the weights over [data] val and prints what the evaluators say: the same "
-        "numbers as validation in training. A checkpoint's\n"
-        "own configuration holds data paths as the INI had them; relative ones then start from the working directory.\n"
+        "Runs the weights over [data] val and prints what the evaluators say: the same numbers as validation in training. A run's folder\n"
+        "stands for its best.safetensors. A checkpoint's own configuration holds data paths as the INI had them; relative ones then start\n"
+        "from the working directory.\n"
         "\n"
         "With --detections, counts the detections of a file against the ground truth of a file. A result file that brings `images` and\n"
         "`categories` of its own is matched by file_name and category name instead of by ids.\n"

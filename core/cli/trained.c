@@ -1,5 +1,6 @@
 #include "core/cli/trained.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,6 +48,21 @@ sodet_status sd_cli_open_trained(sd_cli *cli, const char *weights, sd_cli_edit *
     cli->checkpoint = NULL;
     sd_checkpoint_close(c);
     return s;
+}
+
+sodet_status sd_cli_check_out(const char *path, sodet_err *err)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char folder[4096] = ".";
+    if (!path)
+        return SODET_OK;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (is_folder(path))
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: is a folder; a file is to be written", path);
+    if (access(folder, W_OK | X_OK) != 0)
+        return SODET_FAIL(err, SODET_E_IO, "%s: nothing can be written in the folder %s: %s", path, folder, strerror(errno));
+    return SODET_OK;
 }
 
 void sd_cli_progress(const sd_cli *cli, uint64_t done, uint64_t of)

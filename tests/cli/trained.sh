@@ -95,5 +95,9 @@ run detect run/last.safetensors pictures/*.png --draw pictures; refused "would r
 run detect run/last.safetensors pictures/*.png --batch 0; refused "--batch 0"
 run detect run/last.safetensors pictures/*.png --tresh 1; refused "unknown flag --tresh"
 run detect run/last.safetensors pictures/*.png run.devices=gpu; refused "no plugin backend/gpu.so"
+run detect run/last.safetensors pictures/000001.png --out none/d.json; refused "none/d.json: nothing can be written in the folder none"
+run detect run/last.safetensors pictures/000001.png --out pictures; refused "pictures: is a folder"
+run detect run/last.safetensors pictures/000001.png --draw broken.jpg; refused "broken.jpg"
+run eval run/last.safetensors --detections-out none/d.json; refused "none/d.json"
 run detect "$conf" pictures/000001.png; refused "which weights?"
 finish 90
