@@ -152,7 +152,7 @@ static void search_again(const sodet_anchors *a, const uint8_t *taken, rival *r)
 }
 
 /* Greedy over the whole table. A box whose best anchor was taken keeps its old value, which is no smaller than its new one, until it
- * comes up; then it searches again. */
+ * comes up; then it searches again, before any of the same value is placed. */
 static sodet_status claim_greedy(const sodet_match_options *o, const sodet_anchors *a, rival *rivals, uint32_t n, int32_t *index,
                                  sodet_err *err)
 {
@@ -160,18 +160,22 @@ static sodet_status claim_greedy(const sodet_match_options *o, const sodet_ancho
     if (!taken)
         return SODET_FAIL(err, SODET_E_MEMORY, "no memory to match %llu anchors", (unsigned long long)a->n);
     for (;;) {
-        rival *next = NULL;
+        rival *next = NULL, *stale = NULL;
         for (uint32_t i = 0; i < n; i++) {
             rival *r = &rivals[i];
-            if (r->placed || r->anchor == NOBODY || !(r->best > (float)o->floor))
+            if (r->placed || r->anchor == NOBODY || !(r->best > (float)o->floor) || (next && r->best < next->best))
                 continue;
-            if (!next || r->best > next->best || (r->best == next->best && r->anchor < next->anchor))
+            if (next && r->best > next->best)
+                next = stale = NULL;
+            if (taken[r->anchor])
+                stale = r;
+            if (!next || r->anchor < next->anchor)
                 next = r;
         }
         if (!next)
             break;
-        if (taken[next->anchor]) {
-            search_again(a, taken, next);
+        if (stale) {
+            search_again(a, taken, stale);
             continue;
         }
         taken[next->anchor] = 1;

@@ -235,7 +235,7 @@ sodet_status sd_model_assign(const sd_model *m, const sd_model_grid *grid_, cons
     if (positives)
         *positives = 0;
     for (uint32_t i = 0; i < truth->n; i++) {
-        if (truth->label[i] < 0 || (uint32_t)truth->label[i] >= m->context.n_classes)
+        if ((uint32_t)truth->label[i] >= m->context.n_classes) /* below 0, too */
             return SODET_FAIL(err, SODET_E_INVALID, "object %u has class %d, the model has %u (0 to %u)", i, (int)truth->label[i],
                               m->context.n_classes, m->context.n_classes - 1);
     }

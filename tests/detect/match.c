@@ -91,6 +91,12 @@ static void by_hand(void)
     EXPECT(&last, &a, &t, 1, -1, -1, -1);
     EXPECT(&low, &a, &t, 0, -1, -1, -1);
 
+    /* every IoU is 1 / 3; the first wants anchor 0, the second 0 or 1, the third 1: the lower anchor is given away first, so the second
+     * box is the lower of those that then want anchor 1 */
+    sodet_box three[] = {{0, 5, 10, 15}, {5, 0, 15, 10}, {10, 5, 20, 15}};
+    t = (sodet_boxes){.struct_size = sizeof t, .n = 3, .box = three};
+    EXPECT(&caffe, &a, &t, 0, 1, -1, -1);
+
     /* flags: difficult and crowd boxes used, dropped, or their surroundings ignored */
     sodet_box two[] = {{0, 0, 10, 10}, {20, 0, 40, 10}};
     uint32_t flags[] = {0, SODET_BOX_CROWD};
@@ -320,21 +326,24 @@ static void at_random(void)
     const uint64_t seed = 20240611;
     printf("seed %llu\n", (unsigned long long)seed);
     const sodet_match_options *all[] = {&caffe, &last, &plain, &low};
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < 120; round++) {
         sodet_stream r = sd_stream(seed, 0, round, 0);
-        uint32_t n = 1 + sodet_stream_below(&r, 1500), boxes = sodet_stream_below(&r, 40);
+        const bool few = round % 2; /* few different boxes: almost every choice is a tie */
+        const uint32_t places = few ? 4 : 60, sizes = few ? 2 : 10;
+        uint32_t n = 1 + sodet_stream_below(&r, few ? 40 : 1500), boxes = sodet_stream_below(&r, few ? 20 : 40);
         float *box = malloc(n * 4 * sizeof *box);
         int32_t *got = malloc(n * sizeof *got), *want = malloc(n * sizeof *want);
         for (uint32_t k = 0; k < n; k++) { /* whole numbers, so that ties are many */
-            box[4 * k] = (float)sodet_stream_below(&r, 60);
-            box[4 * k + 1] = (float)sodet_stream_below(&r, 60);
-            box[4 * k + 2] = (float)(2 + 2 * sodet_stream_below(&r, 10));
-            box[4 * k + 3] = (float)(2 + 2 * sodet_stream_below(&r, 10));
+            box[4 * k] = (float)sodet_stream_below(&r, places);
+            box[4 * k + 1] = (float)sodet_stream_below(&r, places);
+            box[4 * k + 2] = (float)(2 + 2 * sodet_stream_below(&r, sizes));
+            box[4 * k + 3] = (float)(2 + 2 * sodet_stream_below(&r, sizes));
         }
         sodet_box truth[40];
         for (uint32_t i = 0; i < boxes; i++) {
-            float x = (float)sodet_stream_below(&r, 60), y = (float)sodet_stream_below(&r, 60);
-            truth[i] = (sodet_box){x, y, x + 1 + (float)sodet_stream_below(&r, 20), y + 1 + (float)sodet_stream_below(&r, 20)};
+            float x = (float)sodet_stream_below(&r, places), y = (float)sodet_stream_below(&r, places);
+            truth[i] =
+                (sodet_box){x, y, x + 1 + (float)sodet_stream_below(&r, 2 * sizes), y + 1 + (float)sodet_stream_below(&r, 2 * sizes)};
         }
         sodet_anchors a = {.struct_size = sizeof a, .n = n, .box = box, .height = 60, .width = 60};
         sodet_boxes t = {.struct_size = sizeof t, .n = boxes, .box = truth};
