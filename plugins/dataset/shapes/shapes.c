@@ -1,9 +1,9 @@
 /* shapes: pictures that are drawn when they are asked for, so that a detector can be trained without downloading anything. A picture is a
  * function of (seed, index) alone.
  *
- * A soft gradient of random colours, one to six objects of six classes (some of which differ only in outline), noise. The circle around
- * an object has a diameter of 0.9 times 0.12 to 0.6 of the side; a new object covers at most 40 % of the box of an earlier one. Boxes are
- * those of the whole object, covered or not. */
+ * A soft gradient of random colours, one to six objects of six classes (some of which differ only in outline), noise. The longer
+ * side of an object's box is 0.12 to 0.6 of the picture's; a new object covers at most 40 % of the box of an earlier one. Boxes are those of
+ * the whole object, covered or not. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum {
     GRID = 4 /* colours of the gradient */
 };
 static const char *const class_names[] = {"circle", "diamond", "triangle", "star", "ring", "cross", NULL};
-static const double LEAST = 0.12, MOST = 0.6, FILL = 0.9, COVERED = 0.4, NOISE = 12, TAU = 6.283185307179586;
+static const double LEAST = 0.12, MOST = 0.6, COVERED = 0.4, NOISE = 12, TAU = 6.283185307179586;
 
 typedef struct shapes_cfg {
     uint32_t count, size;
@@ -132,11 +132,15 @@ static uint32_t place(const shapes *s, uint64_t index, object out[MOST_OBJECTS])
     for (uint32_t k = 0; k < wanted; k++) {
         for (uint32_t t = 0; t < TRIES; t++) {
             object *o = &out[n];
-            o->r = uniform(&r, LEAST, MOST) * FILL / 2;
+            double side = uniform(&r, LEAST, MOST), theta = uniform(&r, 0, TAU);
             o->class = below(&r, N_CLASSES);
+            o->cx = o->cy = 0.5;
+            o->r = side / 2;
+            outline(o, theta);
+            o->r *= side / fmax(o->box[2] - o->box[0], o->box[3] - o->box[1]);
             o->cx = uniform(&r, o->r, 1 - o->r);
             o->cy = uniform(&r, o->r, 1 - o->r);
-            outline(o, uniform(&r, 0, TAU));
+            outline(o, theta);
             uint32_t i = 0;
             while (i < n && !covers(o, &out[i]))
                 i++;
