@@ -189,6 +189,14 @@ static void compare_all(gold_tally *t, rig *g, const run *r, const char *device,
                                                  : SD_ARENA_PARAM,
                                      s->offset, s->n, values, &err));
         snprintf(text, sizeof text, "%s %s %s %s", device, r->name, what, theirs);
+        if (gold_number(gold_get(record, "max")) < 1e-9) { /* a bias in front of a batch norm: nothing but rounding, or exactly 0 */
+            double most = 0, allowed = 1e-8 + 10 * gold_number(gold_get(record, "f32_max_abs_dev"));
+            for (uint64_t k = 0; k < s->n; k++)
+                most = !(fabs((double)values[k]) <= most) ? fabs((double)values[k]) : most;
+            gold_count(t, text, most <= allowed);
+            free(values);
+            continue;
+        }
         gold_compare(t, text, record, values, s->n, record_tolerance(record, slack, gate));
         free(values);
     }
