@@ -15,9 +15,11 @@ static const char *const depths[] = {"18", "34", "50", "101", NULL};
 static const char *const styles[] = {"3x3", "1x1", NULL};
 static const sodet_opt options[] = {
     SODET_OPT_ENUM(resnet_cfg, depth, "50", depths, "number of layers; 18 and 34 have basic blocks, 50 and 101 bottlenecks"),
-    SODET_OPT_ENUM(resnet_cfg, stride_on, "3x3", styles,
-                   "which convolution of a bottleneck halves the map: 3x3 as torchvision, 1x1 as Caffe and Detectron; must be the weights' own"),
-    SODET_OPT_UINT(resnet_cfg, frozen_stages, "0", 0, 5, "stages that are not trained: 1 the stem, 2 stem and C2 (usual when fine-tuning), ... 5 all"),
+    SODET_OPT_ENUM(
+        resnet_cfg, stride_on, "3x3", styles,
+        "which convolution of a bottleneck halves the map: 3x3 as torchvision, 1x1 as Caffe and Detectron; must be the weights' own"),
+    SODET_OPT_UINT(resnet_cfg, frozen_stages, "0", 0, 5,
+                   "stages that are not trained: 1 the stem, 2 stem and C2 (usual when fine-tuning), ... 5 all"),
     SODET_OPT_BOOL(resnet_cfg, frozen_norm, "no", "batch norms keep their statistics, scales and shifts (needs pretrained weights)"),
     SODET_OPT_UINT(resnet_cfg, first_level, "3", 2, 5, "finest feature map handed on: 3 is C3 at stride 8"),
     SODET_OPT_DOUBLE(resnet_cfg, width, "1", 0.01, 16, "factor on every number of channels"),
@@ -30,8 +32,8 @@ typedef struct stage {
     uint32_t norm_flags;
 } stage;
 
-static sodet_value conv_norm(sodet_graph *g, const stage *s, const char *conv, const char *norm, sodet_value x, uint32_t out, uint32_t kernel,
-                             uint32_t stride)
+static sodet_value conv_norm(sodet_graph *g, const stage *s, const char *conv, const char *norm, sodet_value x, uint32_t out,
+                             uint32_t kernel, uint32_t stride)
 {
     uint32_t pad = kernel / 2;
     x = sodet_conv2d(g, conv, x,

@@ -31,7 +31,11 @@ static sodet_status build(const void *self, sodet_graph *g, sodet_value image, s
             x = sodet_relu(g, x);
         }
         if (s == 3)
-            sodet_emit_feature(g, out, cfg->normalise ? sodet_l2norm(g, "norm4_3", x, SODET_L2NORM(.scale = (float)cfg->norm_scale, .guard = SODET_L2NORM_MAX)) : x, 8);
+            sodet_emit_feature(g, out,
+                               cfg->normalise
+                                   ? sodet_l2norm(g, "norm4_3", x, SODET_L2NORM(.scale = (float)cfg->norm_scale, .guard = SODET_L2NORM_MAX))
+                                   : x,
+                               8);
         if (s == 4)
             x = sodet_max_pool(g, x, SODET_POOL(.kernel = 3, .stride = 1, .pad = 1));
         else

@@ -36,9 +36,9 @@ static sodet_status validate(const void *cfg_, sodet_err *err)
 
 static sodet_value conv(sodet_graph *g, const char *name, sodet_value x, uint32_t out, sodet_param bias)
 {
-    return sodet_conv2d(g, name, x,
-                        SODET_CONV2D(.out = out, .kernel = 3, .pad = {1, 1, 1, 1}, .weight = {.init = SODET_INIT_NORMAL, .value = 0.01f},
-                                     .bias = bias));
+    return sodet_conv2d(
+        g, name, x,
+        SODET_CONV2D(.out = out, .kernel = 3, .pad = {1, 1, 1, 1}, .weight = {.init = SODET_INIT_NORMAL, .value = 0.01f}, .bias = bias));
 }
 
 /* One level through one tower: [N, boxes, columns]. */
@@ -60,7 +60,8 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
 {
     const retinanet_cfg *cfg = self;
     const uint32_t n = sodet_feature_count(in);
-    const sodet_param class_bias = {.init = ctx->activation == SODET_SIGMOID ? SODET_INIT_PRIOR : SODET_INIT_DEFAULT, .value = (float)cfg->prior};
+    const sodet_param class_bias = {.init = ctx->activation == SODET_SIGMOID ? SODET_INIT_PRIOR : SODET_INIT_DEFAULT,
+                                    .value = (float)cfg->prior};
     sodet_value logits[SODET_MAX_LEVELS], codes[SODET_MAX_LEVELS];
     for (uint32_t l = 0; l < n; l++) {
         sodet_value x = sodet_feature(in, l);

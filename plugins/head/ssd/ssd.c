@@ -60,7 +60,8 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
 {
     const ssd_cfg *cfg = self;
     const uint32_t n = sodet_feature_count(in);
-    const sodet_param class_bias = {.init = ctx->activation == SODET_SIGMOID ? SODET_INIT_PRIOR : SODET_INIT_DEFAULT, .value = (float)cfg->prior};
+    const sodet_param class_bias = {.init = ctx->activation == SODET_SIGMOID ? SODET_INIT_PRIOR : SODET_INIT_DEFAULT,
+                                    .value = (float)cfg->prior};
     sodet_value logits[SODET_MAX_LEVELS], codes[SODET_MAX_LEVELS];
     for (uint32_t l = 0; l < n; l++) {
         const uint32_t per_cell = sodet_ssd_boxes_per_cell(&cfg->boxes, n, l, err);

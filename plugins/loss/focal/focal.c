@@ -12,14 +12,15 @@ static const sodet_opt options[] = {
     SODET_OPT_DOUBLE(focal_cfg, gamma, "2", 0, 10, "how much easy anchors count less; 0 is plain cross-entropy"),
     SODET_OPT_DOUBLE(focal_cfg, class_weight, "1", 0, 1000, "factor of the class term"),
     SODET_OPT_DOUBLE(focal_cfg, box_weight, "1", 0, 1000, "factor of the box term (0.25 is a mean over the four codes)"),
-    SODET_OPT_DOUBLE(focal_cfg, beta, "0.1111111111111111", 0, 10, "where smooth L1 turns linear (Detectron: 1/9); 0 is plain L1 (torchvision)"),
+    SODET_OPT_DOUBLE(focal_cfg, beta, "0.1111111111111111", 0, 10,
+                     "where smooth L1 turns linear (Detectron: 1/9); 0 is plain L1 (torchvision)"),
 };
 
 static sodet_status build(const void *self, sodet_graph *g, const sodet_head_out *raw, const sodet_targets *t, sodet_err *err)
 {
     const focal_cfg *cfg = self;
     sodet_value zero = sodet_scalar(g, 0);
-    sodet_value cls = sodet_sigmoid_focal(g, raw->logits, sodet_sigmoid_labels(g, t), cfg->alpha, cfg->gamma);      /* [N, A] */
+    sodet_value cls = sodet_sigmoid_focal(g, raw->logits, sodet_sigmoid_labels(g, t), cfg->alpha, cfg->gamma);  /* [N, A] */
     sodet_value box = sodet_smooth_l1(g, raw->codes, sodet_encode_boxes(g, t, raw->variance, NULL), cfg->beta); /* [N, A] */
     box = sodet_where(g, sodet_ge(g, t->index, zero), box, zero);
 

@@ -39,7 +39,8 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
         return SODET_FAIL(err, SODET_E_INVALID, "%u feature maps, at most %d are taken", n, MOST);
     for (uint32_t l = 0; l < n; l++) {
         if (sodet_feature_stride(in, l) == 0)
-            return SODET_FAIL(err, SODET_E_INVALID, "feature map %u covers the whole picture, and a pyramid needs maps with a stride: use neck none", l);
+            return SODET_FAIL(err, SODET_E_INVALID,
+                              "feature map %u covers the whole picture, and a pyramid needs maps with a stride: use neck none", l);
     }
 
     for (uint32_t l = n; l-- > 0;) {
