@@ -4,7 +4,8 @@
  *     test_train_golden_runs [cpu|ref|ref:double] [name]     default: cpu all, ref what ends within a minute
  *
  * Tolerance of a tensor: ten times the deviation of torch's own float32 run (f32_max_abs_dev), and 2e-6 of the largest value for those
- * that torch happened to meet exactly. Whatever fails that on one machine and passes on another is a ReLU gate set otherwise (README). */
+ * that torch happened to meet exactly. Where ReLU gates are known to lie within rounding, gradients may differ by 1e-3 of the largest
+ * (README) on ref, by 5e-3 on cpu, whose Winograd convolutions round more; ref in double meets the first tolerance everywhere. */
 #include "core/train/stepper.h"
 #include "models/rig.h"
 
@@ -262,7 +263,10 @@ static void run_one(gold_tally *t, const run *r, const char *device, uint32_t st
         CHECK_OK(sd_stepper_gradients(stepper, batches, &x, &err));
         compare_loss(t, r, device, step, gold_get(sequence, "losses"), &x);
         if (step == 0)
-            compare_all(t, &g, r, device, "gradient", gold_get(part, "gradients_step1"), true, false, 1, twice ? 0 : r->gate);
+            compare_all(t, &g, r, device, "gradient", gold_get(part, "gradients_step1"), true, false, 1,
+                        twice                    ? 0
+                        : !strcmp(device, "cpu") ? 5 * r->gate
+                                                 : r->gate);
         CHECK_OK(sd_stepper_update(stepper, &x, &err));
         const gold *norms = gold_try(part, "grad_norms");
         if (norms) {
