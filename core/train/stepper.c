@@ -8,9 +8,9 @@
 
 /* One device's part of a step. */
 typedef struct share {
-    uint32_t first, rows, given; /* rows of the batch it has; rows of its program, at least 1 */
+    uint32_t first, rows; /* of the batch; 0: it has no image and runs a program of none */
     sd_program *gradient, *update, *accumulate;
-    float *weight, *shared; /* [given] */
+    float *weight, *shared; /* [rows] */
     uint64_t weight_capacity, shared_capacity;
     double term[SD_TERMS_MOST]; /* of the micro-batch that was run last */
     float norm, finite;
@@ -291,8 +291,7 @@ static sodet_status deal(sd_stepper *s, uint32_t rows, uint32_t height, uint32_t
         s->dealt[i + 1] = s->dealt[i] + rows / s->n + (i < rows % s->n ? 1 : 0);
         h->first = s->dealt[i];
         h->rows = s->dealt[i + 1] - h->first;
-        h->given = h->rows ? h->rows : 1;
-        s->keys[i] = (sd_program_key){.height = height, .width = width, .batch = h->given};
+        s->keys[i] = (sd_program_key){.height = height, .width = width, .batch = h->rows};
     }
     sodet_status status = sd_programs_get(s->gradients, s->keys, s->programs, err);
     for (uint32_t i = 0; status == SODET_OK && i < s->n; i++)
@@ -340,20 +339,19 @@ static sodet_status weigh(sd_stepper *s, const sd_batch *b, const sd_step *step,
     uint32_t rule = s->config.core->loss.normaliser;
     for (uint32_t d = 0; d < s->n; d++) {
         share *h = &s->shares[d];
-        sodet_status status = sd_grow(&h->weight, &h->weight_capacity, h->given, sizeof *h->weight, err);
+        sodet_status status = sd_grow(&h->weight, &h->weight_capacity, h->rows, sizeof *h->weight, err);
         if (status == SODET_OK)
-            status = sd_grow(&h->shared, &h->shared_capacity, h->given, sizeof *h->shared, err);
+            status = sd_grow(&h->shared, &h->shared_capacity, h->rows, sizeof *h->shared, err);
         if (status != SODET_OK)
             return status;
         double device = at_least_one(positives_of(b, h->first, h->rows)) * (double)shares;
-        for (uint32_t i = 0; i < h->given; i++) {
-            bool there = i < h->rows;
+        for (uint32_t i = 0; i < h->rows; i++) {
             double by = rule == SD_NORMALISER_GLOBAL   ? at_least_one(step->positives)
-                        : rule == SD_NORMALISER_IMAGE  ? at_least_one(there ? b->items[h->first + i].positives : 0) * (double)step->images
+                        : rule == SD_NORMALISER_IMAGE  ? at_least_one(b->items[h->first + i].positives) * (double)step->images
                         : rule == SD_NORMALISER_DEVICE ? device
                                                        : step->normaliser;
-            h->weight[i] = there ? (float)(1 / by) : 0;
-            h->shared[i] = there ? (float)(1 / (double)step->images) : 0;
+            h->weight[i] = (float)(1 / by);
+            h->shared[i] = (float)(1 / (double)step->images);
         }
     }
     return SODET_OK;
@@ -369,7 +367,7 @@ static sodet_status write_input(sd_program *p, const char *name, const void *dat
 static sodet_status write_batch(const sd_stepper *s, const share *h, sd_program *p, sodet_err *err)
 {
     const sd_batch *b = s->batch;
-    uint64_t first = h->rows ? h->first : 0, n = h->given, row = (uint64_t)b->channels * b->height * b->width;
+    uint64_t first = h->first, n = h->rows, row = (uint64_t)b->channels * b->height * b->width;
     sodet_status status = sd_program_write(p, "image", b->image + first * row, n * row, err);
     if (status == SODET_OK)
         status = write_input(p, "index", b->index + first * b->n_anchors, n * b->n_anchors, err);
@@ -570,7 +568,7 @@ void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n,
         return;
     blame b = {.s = s};
     sd_graph_options options = s->options;
-    sd_model_shape shape = {.batch = s->shares[0].given,
+    sd_model_shape shape = {.batch = s->shares[0].rows,
                             .height = batches[n - 1]->height,
                             .width = batches[n - 1]->width,
                             .boxes = s->config.boxes ? s->config.boxes : 1};

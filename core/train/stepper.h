@@ -1,8 +1,7 @@
 /* train/stepper.h: one optimizer step on all devices: gradients of one or several batches, then the update.
  *
  * A batch is dealt out to the devices as evenly as can be; each distinct share is a plan of its own. A device without a sample runs the
- * batch's first with weight 0, so that all devices run the same collectives (with norm = sync that picture counts twice in the
- * statistics). Per-image loss weights are computed here from the loader's positives, over everything that one step consumes:
+ * same program for no images: it joins every collective with sums of nothing. Per-image loss weights are computed here from the loader's positives, over everything that one step consumes:
  *   global  1 / max(1, positives of the step)
  *   image   1 / (max(1, positives of the image) * images of the step)
  *   device  1 / (max(1, positives of the device's share of the batch) * shares that have images)

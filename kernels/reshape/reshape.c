@@ -46,17 +46,26 @@ sodet_value sodet_reshape(sodet_graph *g, sodet_value x, uint32_t rank, const in
 {
     sodet_reshape_attr a = {.rank = rank};
     sodet_shape s = sodet_shape_of(g, x);
-    int64_t known = 1, left = -1;
+    int64_t known = 1, left = -1, all = 1, zeros = 0;
     for (uint32_t i = 0; i < rank && i < SODET_MAX_RANK; i++) {
         a.dim[i] = dim[i];
-        if (dim[i] >= 0)
+        if (dim[i] > 0)
             known *= dim[i];
+        else if (dim[i] == 0)
+            zeros++;
         else if (dim[i] == -1 && left < 0)
             left = i;
         else
             return sodet_graph_fail(g, SODET_E_INVALID, "reshape: dim %u is %lld: one -1 and else sizes expected", i, (long long)dim[i]);
     }
+    /* A batch of no images stays one: dims of 0 on both sides are left out of the account. */
+    for (uint32_t i = 0; i < s.rank; i++) {
+        if (s.dim[i] == 0 && zeros > 0)
+            zeros--;
+        else
+            all *= s.dim[i];
+    }
     if (left >= 0)
-        a.dim[left] = known > 0 ? sodet_elements(&s) / known : 0;
+        a.dim[left] = all / known;
     return sodet_apply(g, &sodet_op_reshape, &a, &x, 1);
 }
