@@ -9,7 +9,10 @@
 #include "sodet/op.h"
 
 /* A function with this mark is compiled for plain x86-64, for AVX2 with FMA and for AVX-512; the loader picks. Not under sanitizers, whose
- * run time is not yet there when the loader asks. */
+ * run time is not yet there when the loader asks; nor with clang before 17, whose resolvers are global and clash between files. */
+#if defined(__clang__) && __clang_major__ < 17
+#define SODET_NO_CLONES
+#endif
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SODET_NO_CLONES)
 #if defined(__has_feature)
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
