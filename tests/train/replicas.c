@@ -389,7 +389,10 @@ int main(void)
           RUNS("train.norm=frozen", "data.classes=circle, star", "data.unknown_class=skip", "dataset.drawn.seed=4", "loss.min_negatives=3",
                "loss.normaliser=image"),
           true, 1e-5, f);
-    agree("accumulated", "cpu", RUNS(RETINANET, "loss.normaliser=ema", "optimizer.accumulate=2", "train.batch=3"), false, 1e-5, f);
+    /* As the one below: over an uneven rest one gate within rounding decides in single precision. */
+    agree("accumulated", "ref",
+          RUNS(RETINANET, "loss.normaliser=ema", "optimizer.accumulate=2", "train.batch=3", "backend.ref.precision=double"), false, 1e-9,
+          f);
     /* Narrow maps of one cell make this one so sensitive that in single precision a rounding decides; in double they agree. */
     agree("narrow", "ref", RUNS("train.norm=sync", "backend.ref.precision=double"), false, 1e-9, f);
     runs_start(0, "", NULL, &(runs_job){.work = overlap});
