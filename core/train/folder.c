@@ -79,6 +79,21 @@ static sodet_status clear(void *context, const char *folder, const char *name, s
     return s;
 }
 
+bool sd_run_goes_on_in(const char *resume, const char *folder)
+{
+    struct stat a, b;
+    char above[4096];
+    if (stat(folder, &b) != 0 || stat(resume, &a) != 0)
+        return false;
+    if (!S_ISDIR(a.st_mode)) {
+        const char *slash = strrchr(resume, '/');
+        snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - resume + 1) : 1, slash ? resume : ".");
+        if (stat(above, &a) != 0)
+            return false;
+    }
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 sodet_status sd_run_folder_check(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err)
 {
     return resumed || sd_config_core(cfg)->run.overwrite ? SODET_OK : for_each(folder, refuse, NULL, err);
@@ -107,6 +122,7 @@ sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool r
 typedef struct newest {
     sd_checkpoint *checkpoint;
     uint64_t step, seen;
+    bool last;
 } newest;
 
 static sodet_status consider(void *context, const char *folder, const char *name, sodet_err *err)
@@ -127,7 +143,10 @@ static sodet_status consider(void *context, const char *folder, const char *name
         const char *kind = sd_checkpoint_meta(c, "kind"), *text = sd_checkpoint_meta(c, "state/step");
         uint64_t step = 0;
         bool run = kind && !strcmp(kind, "run") && text && sd_parse_uint64(text, &step);
-        if (run && (!x->checkpoint || step > x->step)) {
+        /* last is what the run wrote last; a run that went on from an older checkpoint may have left others with more steps. */
+        bool last = !strcmp(name, "last.safetensors");
+        if (run && (!x->checkpoint || last || (step > x->step && !x->last))) {
+            x->last = last;
             sd_checkpoint_close(x->checkpoint);
             x->checkpoint = c;
             x->step = step;

@@ -8,13 +8,16 @@
 
 /* [run] output, else runs/<name>; the pool's. */
 char *sd_run_folder(const sd_config *cfg, sd_pool *pool);
+/* Whether the checkpoint or folder that is resumed belongs to this folder. A run that goes on in another folder is new to that one. */
+bool sd_run_goes_on_in(const char *resume, const char *folder);
 /* Touches nothing: the same refusal as below, so that it comes before the work. */
 sodet_status sd_run_folder_check(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err);
 /* Makes the folder. If it holds files of a run: an error that offers resume, another output and overwrite; with [run] overwrite these
  * files (no others) are removed. A run that is resumed goes on in it. Writes config.ini if it is not there. */
 sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err);
 
-/* path: a checkpoint, or a run's folder: then the complete checkpoint with the most steps; incomplete ones are skipped with a warning. */
+/* path: a checkpoint, or a run's folder: then last.safetensors, or where that is not complete, the
+ * complete one with the most steps; incomplete ones are skipped with a warning. */
 sodet_status sd_run_find_checkpoint(const char *path, sd_checkpoint **out, sodet_err *err);
 /* Removes all but the `keep` newest step-<n>.safetensors; 0: keeps all. */
 void sd_run_prune(const char *folder, uint32_t keep);

@@ -222,7 +222,7 @@ static sodet_status open_report(sd_run *r, bool quiet, bool resumed, sodet_err *
 {
     sodet_status s = sd_checkpoint_probe(r->folder, 2 * sd_state_bytes(&r->facts), err);
     if (s == SODET_OK)
-        s = sd_run_folder_take(r->cfg, r->folder, resumed, err);
+        s = sd_run_folder_take(r->cfg, r->folder, resumed && sd_run_goes_on_in(r->core->run.resume, r->folder), err);
     sd_report_config c = {.folder = r->folder,
                           .log_every = r->core->train.log_every,
                           .quiet = quiet,
@@ -254,7 +254,7 @@ static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
     r->folder = sd_run_folder(r->cfg, &r->strings);
     if (!r->folder)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the run's folder");
-    sodet_status s = sd_run_folder_check(r->cfg, r->folder, run->resume != NULL, err);
+    sodet_status s = sd_run_folder_check(r->cfg, r->folder, run->resume && sd_run_goes_on_in(run->resume, r->folder), err);
     bool resumed = run->resume != NULL;
     if (s == SODET_OK && resumed)
         s = sd_run_find_checkpoint(run->resume, &r->resume, err);
