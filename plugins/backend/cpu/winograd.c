@@ -84,47 +84,43 @@ uint64_t cpu_winograd_scratch(const cpu_winograd *p, uint32_t threads)
 static const float a1 = POINT_A, a2 = POINT_A * POINT_A, a3 = POINT_A * POINT_A * POINT_A;
 static const float b1 = POINT_B, b2 = POINT_B * POINT_B, b3 = POINT_B * POINT_B * POINT_B;
 
-/* ---- weights: U = G g G', as vectors over 16 outputs ---- */
-AVX512_INLINE void weight_line(const __m512 g[3], __m512 out[6])
+/* ---- weights: U = G g G', in double: its rounding would be the largest of all ---- */
+AVX512_INLINE void weight_line(const double *g0, const double *g1, const double *g2, double out[6][16])
 {
-    const __m512 n0 = _mm512_set1_ps(1 / (a2 * b2)), na = _mm512_set1_ps(1 / (2 * a2 * (a2 - b2))),
-                 nb = _mm512_set1_ps(1 / (2 * b2 * (b2 - a2)));
-    __m512 even = _mm512_mul_ps(na, _mm512_fmadd_ps(_mm512_set1_ps(a2), g[2], g[0])),
-           odd = _mm512_mul_ps(na, _mm512_mul_ps(_mm512_set1_ps(a1), g[1]));
-    out[0] = _mm512_mul_ps(n0, g[0]);
-    out[1] = _mm512_add_ps(even, odd);
-    out[2] = _mm512_sub_ps(even, odd);
-    even = _mm512_mul_ps(nb, _mm512_fmadd_ps(_mm512_set1_ps(b2), g[2], g[0]));
-    odd = _mm512_mul_ps(nb, _mm512_mul_ps(_mm512_set1_ps(b1), g[1]));
-    out[3] = _mm512_add_ps(even, odd);
-    out[4] = _mm512_sub_ps(even, odd);
-    out[5] = g[2];
+    const double a = (double)a1, b = (double)b1, n0 = 1 / (a * a * b * b), na = 1 / (2 * a * a * (a * a - b * b)),
+                 nb = 1 / (2 * b * b * (b * b - a * a));
+    for (int o = 0; o < 16; o++) {
+        double even = na * (g0[o] + a * a * g2[o]), odd = na * a * g1[o];
+        out[0][o] = n0 * g0[o];
+        out[1][o] = even + odd;
+        out[2][o] = even - odd;
+        even = nb * (g0[o] + b * b * g2[o]);
+        odd = nb * b * g1[o];
+        out[3][o] = even + odd;
+        out[4][o] = even - odd;
+        out[5][o] = g2[o];
+    }
 }
 
 AVX512 static void weight_tile(const cpu_winograd *p, const float *w, float *u, int64_t in, int64_t out_block)
 {
-    float g[9][16] = {{0}};
+    double g[9][16] = {{0}}, half[3][6][16], line[6][16];
     int64_t count = p->out - out_block * 16 < 16 ? p->out - out_block * 16 : 16;
     if (in < p->in)
         for (int64_t o = 0; o < count; o++)
             for (int64_t k = 0; k < 9; k++) {
                 int64_t out = out_block * 16 + o;
-                g[k][o] = p->backward ? w[(in * p->out + out) * 9 + 8 - k] : w[(out * p->in + in) * 9 + k];
+                g[k][o] = (double)(p->backward ? w[(in * p->out + out) * 9 + 8 - k] : w[(out * p->in + in) * 9 + k]);
             }
-    __m512 half[6][3], column[3], line[6];
-    for (int j = 0; j < 3; j++) {
-        for (int i = 0; i < 3; i++)
-            column[i] = _mm512_loadu_ps(g[i * 3 + j]);
-        weight_line(column, line);
-        for (int i = 0; i < 6; i++)
-            half[i][j] = line[i];
-    }
+    for (int j = 0; j < 3; j++)
+        weight_line(g[j], g[3 + j], g[6 + j], half[j]);
     const int64_t position = p->in16 * ((p->out16 + 31) / 32 * 32);
     u += (out_block / 2 * p->in16 + in) * 32 + out_block % 2 * 16;
     for (int i = 0; i < 6; i++) {
-        weight_line(half[i], line);
+        weight_line(half[0][i], half[1][i], half[2][i], line);
         for (int j = 0; j < 6; j++)
-            _mm512_storeu_ps(u + (i * 6 + j) * position, line[j]);
+            for (int o = 0; o < 16; o++)
+                u[(i * 6 + j) * position + o] = (float)line[j][o];
     }
 }
 
@@ -189,8 +185,8 @@ AVX512_INLINE void edge_tile(const cpu_winograd *p, const float *x, int64_t row,
 #define ROWS14(X) ROWS13(X) X(13)
 #define ZERO1(i)  __m512 c##i##_0 = _mm512_setzero_ps();
 #define ZERO2(i)  ZERO1(i) __m512 c##i##_1 = c##i##_0;
-#define LOAD1(i)  c##i##_0 = _mm512_loadu_ps(c + (i)*32);
-#define LOAD2(i)  LOAD1(i) c##i##_1 = _mm512_loadu_ps(c + (i)*32 + 16);
+#define SUM1(i)   c##i##_0 = _mm512_add_ps(c##i##_0, _mm512_loadu_ps(c + (i)*32));
+#define SUM2(i)   SUM1(i) c##i##_1 = _mm512_add_ps(c##i##_1, _mm512_loadu_ps(c + (i)*32 + 16));
 #define ADD1(i)   c##i##_0 = _mm512_fmadd_ps(_mm512_set1_ps(a[(i)*16 + k]), w0, c##i##_0);
 #define ADD2(i)                                                                                                                            \
     {                                                                                                                                      \
@@ -206,14 +202,14 @@ AVX512_INLINE void edge_tile(const cpu_winograd *p, const float *x, int64_t row,
     AVX512 static void product##R##_##N(int64_t blocks, const float *a, const float *b, float *c, bool add)                                \
     {                                                                                                                                      \
         ROWS##R(ZERO##N);                                                                                                                  \
-        if (add) {                                                                                                                         \
-            ROWS##R(LOAD##N);                                                                                                              \
-        }                                                                                                                                  \
         for (int64_t q = 0; q < blocks; q++, a += R * 16)                                                                                  \
             for (int64_t k = 0; k < 16; k++, b += 32) {                                                                                    \
                 WEIGHTS##N;                                                                                                                \
                 ROWS##R(ADD##N);                                                                                                           \
             }                                                                                                                              \
+        if (add) {                                                                                                                         \
+            ROWS##R(SUM##N);                                                                                                               \
+        }                                                                                                                                  \
         ROWS##R(STORE##N);                                                                                                                 \
     }
 PRODUCT(11, 1)
@@ -225,7 +221,8 @@ PRODUCT(12, 2)
 PRODUCT(13, 2)
 PRODUCT(14, 2)
 
-typedef void (*product)(int64_t blocks, const float *a, const float *b, float *c, bool add); /* add: to what C holds */
+typedef void (*product)(int64_t blocks, const float *a, const float *b, float *c,
+                        bool add); /* add: to what C holds; sums of sums round less */
 static const product products[2][4] = {{product11_1, product12_1, product13_1, product14_1},
                                        {product11_2, product12_2, product13_2, product14_2}};
 
@@ -281,8 +278,8 @@ static tile_place place_of(const cpu_winograd *p, int64_t tile)
     return (tile_place){tile / (p->rows * p->columns), in_map / p->columns * 4, in_map % p->columns * 4};
 }
 
-/* 128 input channels of 32 outputs at a time: these weights stay in the first-level cache while all panels of tiles pass. */
-enum { DEPTH = 8 };
+/* 64 input channels of 32 outputs at a time: these weights stay in the first-level cache while all panels of tiles pass. */
+enum { DEPTH = 4 };
 
 AVX512 static void run_unit(const cpu_winograd *p, const float *x, const float *u, const float *bias, const float *residual, float *y,
                             float *v, int64_t block, int64_t chunk)
