@@ -1,3 +1,4 @@
+/* labels: big */
 /* Gradients of whole networks, at small width, in double on `ref`: the derivative along random directions against differences of the
  * loss. The loss comes back in full precision as the gradient of a probe: with (1 + probe) L to be minimised and probe = 0, dL/dprobe is L. */
 #include "rig.h"

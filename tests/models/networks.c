@@ -1,3 +1,4 @@
+/* labels: big */
 /* Whole networks against torch (tests/golden/net-*.json): logits, box codes and feature maps of a picture made by formula, at full size,
  * in inference. On `cpu` all four; on `ref`, which is slow, one of each family. Arguments: cpu or ref, part of a file's name. */
 #include "rig.h"

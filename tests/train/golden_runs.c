@@ -1,3 +1,4 @@
+/* labels: big */
 /* Training runs against PyTorch (tests/golden/train-*.json): losses of every step, every parameter's gradient of step 1, parameters and
  * running statistics after the steps; batches made by hand, through the stepper.
  *

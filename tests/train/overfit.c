@@ -1,3 +1,4 @@
+/* labels: big */
 /* Four detectors out of one configuration, by its lines for backbone, neck, head and loss; each learns eight pictures by heart. And a
  * RetinaNet on pictures of different shapes, whose ratio is kept: several plans in one run. */
 #include "core/data/decode.h"
