@@ -389,8 +389,11 @@ int main(void)
           RUNS("train.norm=frozen", "data.classes=circle, star", "data.unknown_class=skip", "dataset.drawn.seed=4", "loss.min_negatives=3",
                "loss.normaliser=image"),
           true, 1e-5, f);
-    /* As the one below: over an uneven rest one gate within rounding decides in single precision. */
-    agree("accumulated", "ref",
+    /* In single precision on pictures that put no ReLU gate within rounding. Of the seeds 7 to 18 two do: 7 sets one otherwise between cpu
+     * and its replicas, 15 also between ref and ref:x2, by 4e-3 of the gradient; all others agree to 2e-6. So the first is judged in double. */
+    agree("accumulated", "cpu", RUNS(RETINANET, "loss.normaliser=ema", "optimizer.accumulate=2", "train.batch=3", "dataset.drawn.seed=8"),
+          false, 1e-5, f);
+    agree("accumulated in double", "ref",
           RUNS(RETINANET, "loss.normaliser=ema", "optimizer.accumulate=2", "train.batch=3", "backend.ref.precision=double"), false, 1e-9,
           f);
     /* Narrow maps of one cell make this one so sensitive that in single precision a rounding decides; in double they agree. */
