@@ -97,7 +97,8 @@ const sd_command sd_cmd_train = {
     .help =
         "Writes into [run] output (runs/<name>): config.ini, log.txt, metrics.jsonl, last.safetensors (everything, to be resumed) and\n"
         "best.safetensors (weights). Ctrl-C and SIGTERM end it after the step with a checkpoint (exit code 130 or 143), SIGUSR1 likewise\n"
-        "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there.\n",
+        "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there, and in that folder unless run.output\n"
+        "names another.\n",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_JSON,
     .run = run,
 };

@@ -8,10 +8,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The folder of what is resumed: the path itself, or where that is no folder, the one that holds it. */
+static char *resumed_folder(const char *resume, sd_pool *pool)
+{
+    struct stat st;
+    if (stat(resume, &st) == 0 && S_ISDIR(st.st_mode))
+        return sd_pool_strdup(pool, resume);
+    const char *slash = strrchr(resume, '/');
+    return slash ? sd_pool_printf(pool, "%.*s", slash == resume ? 1 : (int)(slash - resume), resume) : sd_pool_strdup(pool, ".");
+}
+
 char *sd_run_folder(const sd_config *cfg, sd_pool *pool)
 {
     const sd_run_cfg *run = &sd_config_core(cfg)->run;
-    return run->output ? sd_pool_strdup(pool, run->output) : sd_pool_printf(pool, "runs/%s", run->name ? run->name : "sodet");
+    if (run->output)
+        return sd_pool_strdup(pool, run->output);
+    if (run->resume)
+        return resumed_folder(run->resume, pool);
+    return sd_pool_printf(pool, "runs/%s", run->name ? run->name : "sodet");
 }
 
 static bool ends_with(const char *name, const char *tail)
@@ -81,17 +95,12 @@ static sodet_status clear(void *context, const char *folder, const char *name, s
 
 bool sd_run_goes_on_in(const char *resume, const char *folder)
 {
+    sd_pool pool = {0};
     struct stat a, b;
-    char above[4096];
-    if (stat(folder, &b) != 0 || stat(resume, &a) != 0)
-        return false;
-    if (!S_ISDIR(a.st_mode)) {
-        const char *slash = strrchr(resume, '/');
-        snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - resume + 1) : 1, slash ? resume : ".");
-        if (stat(above, &a) != 0)
-            return false;
-    }
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    const char *from = resumed_folder(resume, &pool);
+    bool same = from && stat(from, &a) == 0 && stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    sd_pool_clear(&pool);
+    return same;
 }
 
 sodet_status sd_run_folder_check(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err)

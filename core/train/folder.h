@@ -6,7 +6,7 @@
 #include "core/config/config.h"
 #include "core/store/checkpoint.h"
 
-/* [run] output, else runs/<name>; the pool's. */
+/* [run] output, else the folder of what is resumed, else runs/<name>; the pool's. */
 char *sd_run_folder(const sd_config *cfg, sd_pool *pool);
 /* Whether the checkpoint or folder that is resumed belongs to this folder. A run that goes on in another folder is new to that one. */
 bool sd_run_goes_on_in(const char *resume, const char *folder);

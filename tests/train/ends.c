@@ -256,6 +256,11 @@ static void folders(void)
     /* With overwrite, its own folder is still what it goes on in. */
     CHECK_RUN(runs_tiny, "run.output=mine", "run.resume=mine", "schedule.total=4", "run.overwrite=yes");
     CHECK_EQ(runs_metrics("mine", false, "step", step, 32), 12);
+    /* Without an output, a folder is where its run goes on; so is the one that holds a checkpoint. */
+    CHECK_RUN(runs_tiny, "run.resume=mine", "schedule.total=5");
+    CHECK_EQ(runs_metrics("mine", false, "step", step, 32), 15);
+    CHECK_RUN(runs_tiny, "run.resume=mine/last.safetensors", "schedule.total=6");
+    CHECK_EQ(runs_metrics("mine", false, "step", step, 32), 18);
 }
 
 int main(void)
