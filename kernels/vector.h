@@ -30,6 +30,12 @@
 /* Sixteen floats at once, whatever the machine's registers hold; anywhere in memory: vector16_at(p) is what lies at p. */
 typedef float vector16 __attribute__((vector_size(64), aligned(4), may_alias));
 #define vector16_at(p) (*(vector16 *)(uintptr_t)(p))
+/* Eight, for what compares: gcc 12 takes comparisons of vectors wider than the registers apart into scalar ones. */
+typedef float vector8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t vector8_mask __attribute__((vector_size(32), aligned(4), may_alias));
+#define vector8_at(p) (*(vector8 *)(uintptr_t)(p))
+/* 0 where v <= 0; elsewhere, and where v is NaN, what passes */
+#define vector8_open(v, passes) ((vector8)(~(vector8_mask)((v) <= 0) & (vector8_mask)(passes)))
 
 /* Flat kernels work in pieces of this many elements. */
 #define VECTOR_PIECE 2048

@@ -4,91 +4,80 @@
 #include "kernels/batch_norm/norm_vector.h"
 #include "kernels/kernels.h"
 
-/* ---- the passes over maps, for this operator and batch_norm_train ---- */
-SODET_INLINE void norm_moments_lanes(const float *x, int64_t pixels, const int64_t lanes, norm_partial *p)
+/* ---- the passes over maps, for this operator and batch_norm_train ----
+ * A piece is `n` floats in a row whose channels repeat with a period of `lanes`, 16, 8 or (plain maps) 1: a power of two. So sixteen floats,
+ * two vectors, always meet the same two vectors of coefficients. */
+#define REPEATED(name, v)                                                                                                                  \
+    float name##_all[NORM_LANES];                                                                                                          \
+    for (int64_t k = 0; k < NORM_LANES; k++)                                                                                               \
+        name##_all[k] = (v)[k & (lanes - 1)];                                                                                              \
+    const vector8 name[2] = {vector8_at(name##_all), vector8_at(name##_all + 8)}
+
+/* Adds the sixteen sums to those of their channels. */
+SODET_INLINE void fold(const vector8 sum[2], int64_t lanes, float *out)
 {
-    float shift[NORM_LANES], sum[NORM_LANES], mean[NORM_LANES], square[NORM_LANES];
-    for (int64_t k = 0; k < lanes; k++) {
-        shift[k] = x[k]; /* differences from a value nearby lose no digits */
-        sum[k] = square[k] = 0;
-    }
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t k = 0; k < lanes; k++)
-            sum[k] += x[i * lanes + k] - shift[k];
-    for (int64_t k = 0; k < lanes; k++)
-        mean[k] = sum[k] / (float)pixels;
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t k = 0; k < lanes; k++) {
-            float d = x[i * lanes + k] - shift[k] - mean[k];
-            square[k] += d * d;
-        }
-    for (int64_t k = 0; k < lanes; k++) {
-        p->first[k] = (double)shift[k] + (double)mean[k];
-        p->second[k] = square[k];
-    }
+    float all[NORM_LANES];
+    vector8_at(all) = sum[0];
+    vector8_at(all + 8) = sum[1];
+    for (int64_t k = 0; k < NORM_LANES; k++)
+        out[k & (lanes - 1)] += all[k];
 }
 
-SODET_INLINE void norm_moments_run(const float *x, int64_t pixels, norm_partial *p)
+_Static_assert(NORM_LANES == 16, "pieces are walked in two vectors of 8 floats");
+
+SODET_INLINE void moments_of(const float *x, int64_t n, int64_t lanes, norm_partial *p)
 {
-    float shift = x[0], lane[NORM_LANES] = {0}, total = 0;
-    int64_t whole = pixels / NORM_LANES * NORM_LANES;
-    for (int64_t i = 0; i < whole; i += NORM_LANES)
-        for (int64_t k = 0; k < NORM_LANES; k++)
-            lane[k] += x[i + k] - shift;
-    for (int64_t i = whole; i < pixels; i++)
-        lane[i - whole] += x[i] - shift;
-    for (int64_t k = 0; k < NORM_LANES; k++)
-        total += lane[k];
-    float mean = total / (float)pixels;
-    for (int64_t k = 0; k < NORM_LANES; k++)
-        lane[k] = 0;
-    for (int64_t i = 0; i < whole; i += NORM_LANES)
-        for (int64_t k = 0; k < NORM_LANES; k++) {
-            float d = x[i + k] - shift - mean;
-            lane[k] += d * d;
+    float total[NORM_LANES] = {0}, deviation[NORM_LANES] = {0}, mean[NORM_LANES];
+    const int64_t whole = n / 16 * 16;
+    REPEATED(shift, x); /* differences from a value nearby lose no digits */
+    vector8 sum[2] = {{0}, {0}}, square[2] = {{0}, {0}};
+    for (int64_t i = 0; i < whole; i += 16)
+        for (int64_t h = 0; h < 2; h++)
+            sum[h] += vector8_at(x + i + 8 * h) - shift[h];
+    fold(sum, lanes, total);
+    for (int64_t i = whole; i < n; i++)
+        total[i & (lanes - 1)] += x[i] - x[i & (lanes - 1)];
+    for (int64_t k = 0; k < lanes; k++)
+        mean[k] = total[k] / (float)(n / lanes);
+    REPEATED(centre, mean);
+    for (int64_t i = 0; i < whole; i += 16)
+        for (int64_t h = 0; h < 2; h++) {
+            const vector8 d = vector8_at(x + i + 8 * h) - shift[h] - centre[h];
+            square[h] += d * d;
         }
-    for (int64_t i = whole; i < pixels; i++) {
-        float d = x[i] - shift - mean;
-        lane[i - whole] += d * d;
+    fold(square, lanes, deviation);
+    for (int64_t i = whole; i < n; i++) {
+        float d = x[i] - x[i & (lanes - 1)] - mean[i & (lanes - 1)];
+        deviation[i & (lanes - 1)] += d * d;
     }
-    total = 0;
-    for (int64_t k = 0; k < NORM_LANES; k++)
-        total += lane[k];
-    p->first[0] = (double)shift + (double)mean;
-    p->second[0] = total;
+    for (int64_t k = 0; k < lanes; k++) {
+        p->first[k] = (double)x[k] + (double)mean[k];
+        p->second[k] = deviation[k];
+    }
 }
 
 SODET_CLONES void norm_moments(const norm_map *m, const float *x, norm_partial *partial, int64_t begin, int64_t end)
 {
     for (int64_t piece = begin; piece < end; piece++) {
         norm_piece p = norm_piece_of(m, piece);
-        if (m->lanes == 16)
-            norm_moments_lanes(x + p.at, p.pixels, 16, &partial[piece]);
-        else if (m->lanes == 8)
-            norm_moments_lanes(x + p.at, p.pixels, 8, &partial[piece]);
-        else
-            norm_moments_run(x + p.at, p.pixels, &partial[piece]);
+        moments_of(x + p.at, p.pixels * m->lanes, m->lanes, &partial[piece]);
     }
 }
 
-SODET_INLINE void norm_apply_lanes(const float *x, float *y, int64_t pixels, const int64_t lanes, const norm_affine *a, const int relu)
+SODET_INLINE void apply_to(const float *x, float *y, int64_t n, int64_t lanes, const norm_affine *f, const int relu)
 {
-    float mean[NORM_LANES], factor[NORM_LANES], offset[NORM_LANES];
-    for (int64_t k = 0; k < lanes; k++)
-        mean[k] = a->mean[k], factor[k] = a->factor[k], offset[k] = a->offset[k];
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t k = 0; k < lanes; k++) {
-            float v = (x[i * lanes + k] - mean[k]) * factor[k] + offset[k];
-            y[i * lanes + k] = relu ? (v <= 0 ? 0 : v) : v;
+    REPEATED(mean, f->mean);
+    REPEATED(factor, f->factor);
+    REPEATED(offset, f->offset);
+    const int64_t whole = n / 16 * 16;
+    for (int64_t i = 0; i < whole; i += 16)
+        for (int64_t h = 0; h < 2; h++) {
+            const vector8 v = (vector8_at(x + i + 8 * h) - mean[h]) * factor[h] + offset[h];
+            vector8_at(y + i + 8 * h) = relu ? vector8_open(v, v) : v;
         }
-}
-
-SODET_INLINE void norm_apply_run(const float *x, float *y, int64_t pixels, const norm_affine *a, const int relu)
-{
-    float mean = a->mean[0], factor = a->factor[0], offset = a->offset[0];
-    for (int64_t i = 0; i < pixels; i++) {
-        float v = (x[i] - mean) * factor + offset;
-        y[i] = relu ? (v <= 0 ? 0 : v) : v;
+    for (int64_t i = whole; i < n; i++) {
+        float v = (x[i] - f->mean[i & (lanes - 1)]) * f->factor[i & (lanes - 1)] + f->offset[i & (lanes - 1)];
+        y[i] = relu && v <= 0 ? 0 : v;
     }
 }
 
@@ -96,62 +85,42 @@ SODET_CLONES void norm_apply(const norm_map *m, const float *x, float *y, const 
 {
     for (int64_t piece = end; piece-- > begin;) {
         norm_piece p = norm_piece_of(m, piece);
-        const norm_affine *a = &affine[p.group];
-        if (m->lanes == 16 && relu)
-            norm_apply_lanes(x + p.at, y + p.at, p.pixels, 16, a, 1);
-        else if (m->lanes == 16)
-            norm_apply_lanes(x + p.at, y + p.at, p.pixels, 16, a, 0);
-        else if (m->lanes == 8)
-            norm_apply_lanes(x + p.at, y + p.at, p.pixels, 8, a, relu);
+        if (relu)
+            apply_to(x + p.at, y + p.at, p.pixels * m->lanes, m->lanes, &affine[p.group], 1);
         else
-            norm_apply_run(x + p.at, y + p.at, p.pixels, a, relu);
+            apply_to(x + p.at, y + p.at, p.pixels * m->lanes, m->lanes, &affine[p.group], 0);
     }
 }
 
-SODET_INLINE void norm_sums_lanes(const float *x, const float *dy, int64_t pixels, const int64_t lanes, const norm_affine *a,
-                                  const int relu, norm_partial *p)
+SODET_INLINE void sums_of(const float *x, const float *dy, int64_t n, int64_t lanes, const norm_affine *f, const int relu, norm_partial *p)
 {
-    float mean[NORM_LANES], factor[NORM_LANES], offset[NORM_LANES], plain[NORM_LANES], along[NORM_LANES];
-    for (int64_t k = 0; k < lanes; k++) {
-        mean[k] = a->mean[k], factor[k] = a->factor[k], offset[k] = a->offset[k];
-        plain[k] = along[k] = 0;
-    }
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t k = 0; k < lanes; k++) {
-            float d = x[i * lanes + k] - mean[k], g = dy[i * lanes + k];
+    REPEATED(mean, f->mean);
+    REPEATED(factor, f->factor);
+    REPEATED(offset, f->offset);
+    float plain[NORM_LANES] = {0}, along[NORM_LANES] = {0};
+    const int64_t whole = n / 16 * 16;
+    vector8 a[2] = {{0}, {0}}, b[2] = {{0}, {0}};
+    for (int64_t i = 0; i < whole; i += 16)
+        for (int64_t h = 0; h < 2; h++) {
+            const vector8 d = vector8_at(x + i + 8 * h) - mean[h];
+            vector8 g = vector8_at(dy + i + 8 * h);
             if (relu)
-                g = d * factor[k] + offset[k] <= 0 ? 0 : g;
-            plain[k] += g;
-            along[k] += g * d;
+                g = vector8_open(d * factor[h] + offset[h], g);
+            a[h] += g;
+            b[h] += g * d;
         }
+    fold(a, lanes, plain);
+    fold(b, lanes, along);
+    for (int64_t i = whole; i < n; i++) {
+        const int64_t k = i & (lanes - 1);
+        float d = x[i] - f->mean[k], g = relu && d * f->factor[k] + f->offset[k] <= 0 ? 0 : dy[i];
+        plain[k] += g;
+        along[k] += g * d;
+    }
     for (int64_t k = 0; k < lanes; k++) {
         p->first[k] = (double)plain[k];
         p->second[k] = along[k];
     }
-}
-
-SODET_INLINE void norm_sums_run(const float *x, const float *dy, int64_t pixels, const norm_affine *a, const int relu, norm_partial *p)
-{
-    float mean = a->mean[0], factor = a->factor[0], offset = a->offset[0], plain[NORM_LANES] = {0}, along[NORM_LANES] = {0};
-    int64_t whole = pixels / NORM_LANES * NORM_LANES;
-    for (int64_t i = 0; i < pixels; i += NORM_LANES) {
-        int64_t n = i < whole ? NORM_LANES : pixels - whole;
-        for (int64_t k = 0; k < n; k++) {
-            float d = x[i + k] - mean, g = dy[i + k];
-            if (relu)
-                g = d * factor + offset <= 0 ? 0 : g;
-            plain[k] += g;
-            along[k] += g * d;
-        }
-    }
-    p->first[0] = 0;
-    p->second[0] = 0;
-    double sum = 0;
-    for (int64_t k = 0; k < NORM_LANES; k++) {
-        p->first[0] += (double)plain[k];
-        sum += (double)along[k];
-    }
-    p->second[0] = (float)sum;
 }
 
 SODET_CLONES void norm_sums(const norm_map *m, const float *x, const float *dy, const norm_affine *affine, int relu, norm_partial *partial,
@@ -159,33 +128,36 @@ SODET_CLONES void norm_sums(const norm_map *m, const float *x, const float *dy, 
 {
     for (int64_t piece = begin; piece < end; piece++) {
         norm_piece p = norm_piece_of(m, piece);
-        const norm_affine *a = &affine[p.group];
-        if (m->lanes == 16 && relu)
-            norm_sums_lanes(x + p.at, dy + p.at, p.pixels, 16, a, 1, &partial[piece]);
-        else if (m->lanes == 16)
-            norm_sums_lanes(x + p.at, dy + p.at, p.pixels, 16, a, 0, &partial[piece]);
-        else if (m->lanes == 8)
-            norm_sums_lanes(x + p.at, dy + p.at, p.pixels, 8, a, relu, &partial[piece]);
+        if (relu)
+            sums_of(x + p.at, dy + p.at, p.pixels * m->lanes, m->lanes, &affine[p.group], 1, &partial[piece]);
         else
-            norm_sums_run(x + p.at, dy + p.at, p.pixels, a, relu, &partial[piece]);
+            sums_of(x + p.at, dy + p.at, p.pixels * m->lanes, m->lanes, &affine[p.group], 0, &partial[piece]);
     }
 }
 
-SODET_INLINE void norm_back_lanes(const float *x, const float *dy, float *dx, int64_t pixels, const int64_t lanes, const norm_affine *f,
-                                  const norm_back *w, const int relu)
+SODET_INLINE void back_through(const float *x, const float *dy, float *dx, int64_t n, int64_t lanes, const norm_affine *f,
+                               const norm_back *w, const int relu)
 {
-    float mean[NORM_LANES], factor[NORM_LANES], offset[NORM_LANES], a[NORM_LANES], b[NORM_LANES], c[NORM_LANES];
-    for (int64_t k = 0; k < lanes; k++) {
-        mean[k] = f->mean[k], factor[k] = f->factor[k], offset[k] = f->offset[k];
-        a[k] = w->a[k], b[k] = w->b[k], c[k] = w->c[k];
-    }
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t k = 0; k < lanes; k++) {
-            float d = x[i * lanes + k] - mean[k], g = dy[i * lanes + k];
+    REPEATED(mean, f->mean);
+    REPEATED(factor, f->factor);
+    REPEATED(offset, f->offset);
+    REPEATED(a, w->a);
+    REPEATED(b, w->b);
+    REPEATED(c, w->c);
+    const int64_t whole = n / 16 * 16;
+    for (int64_t i = 0; i < whole; i += 16)
+        for (int64_t h = 0; h < 2; h++) {
+            const vector8 d = vector8_at(x + i + 8 * h) - mean[h];
+            vector8 g = vector8_at(dy + i + 8 * h);
             if (relu)
-                g = d * factor[k] + offset[k] <= 0 ? 0 : g;
-            dx[i * lanes + k] = a[k] * g - b[k] * d - c[k];
+                g = vector8_open(d * factor[h] + offset[h], g);
+            vector8_at(dx + i + 8 * h) = a[h] * g - b[h] * d - c[h];
         }
+    for (int64_t i = whole; i < n; i++) {
+        const int64_t k = i & (lanes - 1);
+        float d = x[i] - f->mean[k], g = relu && d * f->factor[k] + f->offset[k] <= 0 ? 0 : dy[i];
+        dx[i] = w->a[k] * g - w->b[k] * d - w->c[k];
+    }
 }
 
 SODET_CLONES void norm_backward(const norm_map *m, const float *x, const float *dy, float *dx, const norm_affine *affine,
@@ -193,23 +165,11 @@ SODET_CLONES void norm_backward(const norm_map *m, const float *x, const float *
 {
     for (int64_t piece = end; piece-- > begin;) {
         norm_piece p = norm_piece_of(m, piece);
-        const norm_affine *f = &affine[p.group];
-        const norm_back *w = &back[p.group];
-        if (m->lanes == 16 && relu) {
-            norm_back_lanes(x + p.at, dy + p.at, dx + p.at, p.pixels, 16, f, w, 1);
-        } else if (m->lanes == 16) {
-            norm_back_lanes(x + p.at, dy + p.at, dx + p.at, p.pixels, 16, f, w, 0);
-        } else if (m->lanes == 8) {
-            norm_back_lanes(x + p.at, dy + p.at, dx + p.at, p.pixels, 8, f, w, relu);
-        } else {
-            float mean = f->mean[0], factor = f->factor[0], offset = f->offset[0], a = w->a[0], b = w->b[0], c = w->c[0];
-            for (int64_t i = p.at; i < p.at + p.pixels; i++) {
-                float d = x[i] - mean, g = dy[i];
-                if (relu)
-                    g = d * factor + offset <= 0 ? 0 : g;
-                dx[i] = a * g - b * d - c;
-            }
-        }
+        const int64_t n = p.pixels * m->lanes;
+        if (relu)
+            back_through(x + p.at, dy + p.at, dx + p.at, n, m->lanes, &affine[p.group], &back[p.group], 1);
+        else
+            back_through(x + p.at, dy + p.at, dx + p.at, n, m->lanes, &affine[p.group], &back[p.group], 0);
     }
 }
 

@@ -1,7 +1,7 @@
-/* conv2d by oneDNN. For each part: blocked maps before plain ones, Winograd before direct where it pays; what oneDNN has no fast code for
- * falls through to the next candidate, at last to its plain loops.
+/* conv2d by our own Winograd or by oneDNN. For each part: blocked maps before plain ones, Winograd before direct where it pays; what
+ * oneDNN has no fast code for falls through to the next candidate, at last to its plain loops.
  *
- * The rule for Winograd comes from measurements (F(4x3) on two generations of AVX-512 machines; SSD300 and RetinaNet layers at batch 1
+ * The rule for oneDNN's Winograd comes from measurements (F(4x3) on two generations of AVX-512 machines; SSD300 and RetinaNet layers at batch 1
  * and 8): 3x3, stride 1, no dilation, one group, at least 32 channels to read (16 for the gradient of the weights) and 16 to write, and an
  * output of at least 10x10; for the gradient of the data at batch 1 also an output of at least 38x38 and at most 512 output channels. */
 #include <stdio.h>
@@ -65,30 +65,33 @@ static uint64_t maps(const sodet_node *n)
     }
 }
 
-/* Measured and tested with a padding of 1 all round; with unlike paddings 2.6.3's computes wrong gradients of the data. */
-static bool winograd_can(const conv_shape *s)
+static bool same_padding_3x3(const conv_shape *s, int32_t dilation)
 {
     const sodet_conv2d_attr *a = s->attr;
-    return a->groups == 1 && a->stride_h == 1 && a->stride_w == 1 && a->dilation_h == 1 && a->dilation_w == 1 && s->w->dim[2] == 3 &&
-           s->w->dim[3] == 3 && a->pad_top == 1 && a->pad_left == 1 && a->pad_bottom == 1 && a->pad_right == 1;
+    return a->groups == 1 && a->stride_h == 1 && a->stride_w == 1 && a->dilation_h == dilation && a->dilation_w == dilation &&
+           s->w->dim[2] == 3 && s->w->dim[3] == 3 && a->pad_top == dilation && a->pad_left == dilation && a->pad_bottom == dilation &&
+           a->pad_right == dilation;
 }
 
-/* Ours is faster than oneDNN's where the transformed weights fit the second-level cache, from 16 channels on and on small maps too, as long
- * as their tiles are filled and are many enough. */
+/* With AVX-512 ours is faster than oneDNN's Winograd where the transformed weights fit the second-level cache, from 16 channels on and on
+ * small maps too, as long as their tiles are filled and are many enough. With AVX2 oneDNN has none. */
 static bool own_pays(const cpu_plan *p, const conv_shape *s, uint32_t part)
 {
     const uint32_t how = p->device->config->winograd;
-    if (part > 1 || how > CPU_WINOGRAD_OWN || p->device->block != 16 || !cpu_winograd_can() || !winograd_can(s))
+    if (part > 1 || how > CPU_WINOGRAD_OWN || !cpu_winograd_for(p->device->block) || !same_padding_3x3(s, s->attr->dilation_h))
         return false;
     if (how == CPU_WINOGRAD_OWN)
         return true;
-    const int64_t out = s->w->dim[0], in = s->w->dim[1], h = s->y->dim[2], w = s->y->dim[3], tiles = ((h + 3) / 4) * ((w + 3) / 4);
-    return in >= 16 && out >= 16 && in * out <= 160 * 160 && s->x->dim[0] * tiles >= 24 && 20 * h * w >= 9 * 16 * tiles;
+    const int64_t out = s->w->dim[0], in = s->w->dim[1], h = s->y->dim[2], w = s->y->dim[3], d = s->attr->dilation_h,
+                  tiles = d * d * ((h + 4 * d - 1) / (4 * d)) * ((w + 4 * d - 1) / (4 * d));
+    if (in < 16 || out < 16 || s->x->dim[0] * tiles < 24 || 20 * h * w < 9 * 16 * tiles)
+        return false;
+    return p->device->block == 8 || (in * out <= 160 * 160 && d == 1);
 }
 
 static bool winograd_pays(const conv_shape *s, uint32_t part)
 {
-    if (!winograd_can(s))
+    if (!same_padding_3x3(s, 1)) /* with unlike paddings 2.6.3's computes wrong gradients of the data */
         return false;
     int64_t read = part == 1 ? s->w->dim[0] : s->w->dim[1], written = part == 1 ? s->w->dim[1] : s->w->dim[0];
     if (read < (part == 2 ? 16 : 32) || written < 16 || s->y->dim[2] < 10 || s->y->dim[3] < 10)
@@ -201,13 +204,13 @@ static sodet_status choose_own(cpu_plan *p, cpu_node *n, const conv_shape *s)
     const bool backward = n->node->part == 1;
     c->own = true;
     c->after = s->attr->activation != SODET_ACT_NONE && s->attr->activation != SODET_ACT_RELU;
-    cpu_winograd_plan(&c->winograd, backward ? s->y : s->x, backward ? s->x : s->y, backward, s->attr->activation == SODET_ACT_RELU,
-                      p->device->threads);
+    cpu_winograd_plan(&c->winograd, cpu_winograd_for(p->device->block), backward ? s->y : s->x, backward ? s->x : s->y, s->attr->dilation_h,
+                      backward, s->attr->activation == SODET_ACT_RELU, p->device->threads);
     n->form_in[0] = n->form_out[0] = CPU_FORM_BLOCKED;
     bool residual = !backward && n->node->n_in > 3 && n->node->in[3].id;
     if (residual)
         n->form_in[3] = CPU_FORM_BLOCKED;
-    snprintf(n->text, sizeof n->text, "own winograd nChw16c%s%s", residual ? " +residual" : "",
+    snprintf(n->text, sizeof n->text, "own winograd nChw%uc%s%s", p->device->block, residual ? " +residual" : "",
              c->after              ? " activation"
              : s->attr->activation ? " +activation"
                                    : "");

@@ -109,11 +109,13 @@ int main(void)
         double off = one(&cpu, &ref, &cases[i]);
         worst = off > worst ? off : worst;
     }
-    for (uint64_t i = 0; i < 40; i++) { /* Winograd's shapes: edges of maps, of panels, of blocks, several chunks of outputs */
+    for (uint64_t i = 0; i < 60; i++) { /* Winograd's shapes: edges of maps, of panels, of blocks, several chunks, depths and dilations */
         conv_case c = random_case(77 + i);
         c.k = 3;
-        c.stride = c.dilation = c.groups = 1;
-        c.pad[0] = c.pad[1] = c.pad[2] = c.pad[3] = 1;
+        c.stride = c.groups = 1;
+        c.dilation = i < 40 ? 1 : 1 + (int32_t)i % 7;
+        c.pad[0] = c.pad[1] = c.pad[2] = c.pad[3] = c.dilation;
+        c.ic += i % 5 ? 0 : 200;
         double off = one(&own, &ref, &c);
         worst = off > worst ? off : worst;
     }

@@ -1,0 +1,14 @@
+#if defined(__x86_64__)
+#define LANES 8
+#include "plugins/backend/cpu/winograd_lanes.h"
+
+const cpu_winograd_code cpu_winograd_avx2 = {.lanes = LANES,
+                                             .least_panel = LEAST_PANEL,
+                                             .most_panel = 6,
+                                             .unit_bytes = 1 << 17,
+                                             .least_tiles = 96,
+                                             .weights = weight_tile,
+                                             .unit = run_unit};
+#else
+typedef int nothing_here;
+#endif

@@ -1,0 +1,14 @@
+#if defined(__x86_64__)
+#define LANES 16
+#include "plugins/backend/cpu/winograd_lanes.h"
+
+const cpu_winograd_code cpu_winograd_avx512 = {.lanes = LANES,
+                                               .least_panel = LEAST_PANEL,
+                                               .most_panel = 14,
+                                               .unit_bytes = 1 << 20,
+                                               .least_tiles = 56,
+                                               .weights = weight_tile,
+                                               .unit = run_unit};
+#else
+typedef int nothing_here;
+#endif
