@@ -78,7 +78,7 @@ static bool same_padding_3x3(const conv_shape *s, int32_t dilation)
 static bool own_pays(const cpu_plan *p, const conv_shape *s, uint32_t part)
 {
     const uint32_t how = p->device->config->winograd;
-    if (part > 1 || how > CPU_WINOGRAD_OWN || !cpu_winograd_for(p->device->block) || !same_padding_3x3(s, s->attr->dilation_h))
+    if (how > CPU_WINOGRAD_OWN || !cpu_winograd_for(p->device->block) || !same_padding_3x3(s, s->attr->dilation_h))
         return false;
     if (how == CPU_WINOGRAD_OWN)
         return true;
@@ -86,7 +86,7 @@ static bool own_pays(const cpu_plan *p, const conv_shape *s, uint32_t part)
                   tiles = d * d * ((h + 4 * d - 1) / (4 * d)) * ((w + 4 * d - 1) / (4 * d));
     if (in < 16 || out < 16 || s->x->dim[0] * tiles < 24 || 20 * h * w < 9 * 16 * tiles)
         return false;
-    return p->device->block == 8 || (in * out <= 160 * 160 && d == 1);
+    return p->device->block == 8 || (part < 2 && in * out <= 160 * 160 && d == 1);
 }
 
 static bool winograd_pays(const conv_shape *s, uint32_t part)
@@ -201,13 +201,21 @@ enum { COPY_FORWARD = 1, COPY_BACKWARD }; /* kinds of transformed weights */
 static sodet_status choose_own(cpu_plan *p, cpu_node *n, const conv_shape *s)
 {
     conv_state *c = n->state;
-    const bool backward = n->node->part == 1;
+    const cpu_winograd_code *code = cpu_winograd_for(p->device->block);
+    const uint32_t threads = p->device->threads;
+    const int64_t dilation = s->attr->dilation_h;
+    const bool backward = n->node->part == 1, relu = s->attr->activation == SODET_ACT_RELU;
     c->own = true;
-    c->after = s->attr->activation != SODET_ACT_NONE && s->attr->activation != SODET_ACT_RELU;
-    cpu_winograd_plan(&c->winograd, cpu_winograd_for(p->device->block), backward ? s->y : s->x, backward ? s->x : s->y, s->attr->dilation_h,
-                      backward, s->attr->activation == SODET_ACT_RELU, p->device->threads);
-    n->form_in[0] = n->form_out[0] = CPU_FORM_BLOCKED;
-    bool residual = !backward && n->node->n_in > 3 && n->node->in[3].id;
+    c->after = s->attr->activation != SODET_ACT_NONE && !relu;
+    n->form_in[0] = CPU_FORM_BLOCKED;
+    if (n->node->part == 2) {
+        n->form_in[1] = CPU_FORM_BLOCKED;
+        cpu_winograd_plan_gradient(&c->winograd, code, s->x, s->y, dilation, threads);
+    } else {
+        n->form_out[0] = CPU_FORM_BLOCKED;
+        cpu_winograd_plan(&c->winograd, code, backward ? s->y : s->x, backward ? s->x : s->y, dilation, backward, relu, threads);
+    }
+    bool residual = n->node->part == 0 && n->node->n_in > 3 && n->node->in[3].id;
     if (residual)
         n->form_in[3] = CPU_FORM_BLOCKED;
     snprintf(n->text, sizeof n->text, "own winograd nChw%uc%s%s", p->device->block, residual ? " +residual" : "",
@@ -215,6 +223,31 @@ static sodet_status choose_own(cpu_plan *p, cpu_node *n, const conv_shape *s)
              : s->attr->activation ? " +activation"
                                    : "");
     return SODET_OK;
+}
+
+static sodet_status emit_own_gradient(cpu_plan *p, cpu_node *n, sodet_err *err)
+{
+    conv_state *c = n->state;
+    const sodet_node *node = n->node;
+    const bool base = node->base && node->base[0].id;
+    const sodet_shape *w = &node->out_shape[0];
+    cpu_place place[4] = {cpu_read(p, n, 0, err), cpu_read(p, n, 1, err)};
+    if (!place[0] || !place[1])
+        return err->code ? err->code : cpu_out_of_memory(err);
+    place[2] = base ? cpu_temporary(p, n, (uint64_t)sodet_elements(w) * sizeof(float), err) : cpu_write(p, n, 0, UINT32_MAX, err);
+    place[3] = node->n_out > 1 ? cpu_write(p, n, 1, UINT32_MAX, err) : 0;
+    if (!place[2] || (node->n_out > 1 && !place[3]))
+        return err->code ? err->code : cpu_out_of_memory(err);
+    sodet_tensor t[4] = {cpu_tensor(p, &node->in_shape[0], CPU_FORM_BLOCKED), cpu_tensor(p, &node->in_shape[1], CPU_FORM_BLOCKED),
+                         cpu_tensor(p, w, CPU_FORM_PLAIN)};
+    if (place[3])
+        t[3] = cpu_tensor(p, &node->out_shape[1], CPU_FORM_PLAIN);
+    sodet_status status = cpu_emit_kernel(p, n, &cpu_winograd_gradient, t, place, 2, place[3] ? 2 : 1, &c->winograd, err);
+    if (status == SODET_OK)
+        status = cpu_give_scratch(p, n, cpu_winograd_gradient_scratch(&c->winograd, p->device->threads), err);
+    if (status == SODET_OK)
+        status = base ? cpu_deliver(p, n, 0, place[2], c->plain_weights, c->plain_weights, err) : cpu_written(p, n, 0, place[2], err);
+    return status == SODET_OK && place[3] ? cpu_written(p, n, 1, place[3], err) : status;
 }
 
 static sodet_status emit_activation(cpu_plan *p, cpu_node *n, cpu_place y, sodet_err *err)
@@ -408,7 +441,7 @@ static sodet_status emit_backward_weights(cpu_plan *p, cpu_node *n, sodet_err *e
 static sodet_status emit(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     if (((const conv_state *)n->state)->own)
-        return emit_own(p, n, err);
+        return n->node->part == 2 ? emit_own_gradient(p, n, err) : emit_own(p, n, err);
     switch (n->node->part) {
     case 0:
         return emit_forward(p, n, err);

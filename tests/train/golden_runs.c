@@ -5,12 +5,18 @@
  *     test_train_golden_runs [cpu|ref|ref:double] [name]     default: cpu all, ref what ends within a minute
  *
  * Tolerance of a tensor: ten times the deviation of torch's own float32 run (f32_max_abs_dev), and 2e-6 of the largest value for those
- * that torch happened to meet exactly. Where ReLU gates are known to lie within rounding, gradients may differ by 1e-3 of the largest
- * (README) on ref and on cpu, which computes its convolutions directly here; ref in double meets the first tolerance everywhere. */
+ * that torch happened to meet exactly. ref in double meets it everywhere. In float32 a ReLU gate that lies within rounding may be set
+ * otherwise, which one depends on the machine's vectors: it changes a gradient by 1e-3 of the largest (../golden/README.md). Convolutions
+ * are computed directly here, so that no coarse map is touched. Where gates were moved in step 1, what follows is another path: SGD stays
+ * within the same 1e-3, AdamW moves an element by up to lr a step whatever its gradient, so values within 2 lr a step, losses within 5e-2. */
 #include "core/train/stepper.h"
 #include "models/rig.h"
 
 static sodet_err err = SODET_ERR_INIT;
+
+static const double gate = 1e-3;      /* of the largest value */
+static const double no_gate = 1.5e-5; /* what float32 gradients are within otherwise */
+static const double adam_loss = 5e-2;
 
 typedef struct run {
     const char *name, *file, *base, *map;
@@ -20,8 +26,7 @@ typedef struct run {
     const char *cls, *box;                      /* the file's names of the terms */
     const char *options[12];
     uint32_t steps_on_ref; /* ref is slow; 0: only when asked for */
-    double slack;          /* factor on the tolerances after the first step: rounding grows */
-    double gate;           /* least tolerance of float32 gradients, of the largest value: a ReLU gate is known to be set otherwise */
+    double slack;          /* factor on the tolerances after the first step: rounding grows, most where AdamW divides small by small */
 } run;
 
 static const run runs[] = {
@@ -37,8 +42,7 @@ static const run runs[] = {
      .box = "bbox",
      .options = {"optimizer.type=sgd", "optimizer.lr=0.05", "optimizer.momentum=0", "optimizer.weight_decay=5e-4"},
      .steps_on_ref = 1,
-     .slack = 4,
-     .gate = 1e-3},
+     .slack = 4},
     {.name = "ssd300",
      .file = "train-ssd300_vgg16_21.json",
      .base = "model/ssd300_vgg16_coco.ini, model/dialect/ssd_torchvision.ini",
@@ -94,7 +98,7 @@ static const run runs[] = {
      .cls = "classification",
      .box = "bbox_regression",
      .options = {"optimizer.type=adamw", "optimizer.lr=1e-4", "optimizer.weight_decay=0.05", "optimizer.clip_norm=0.1"},
-     .slack = 1},
+     .slack = 8},
 };
 
 /* ---- the batch ---- */
@@ -159,17 +163,22 @@ static void free_batch(made *m)
 }
 
 /* ---- comparison ---- */
-static double record_tolerance(const gold *record, double slack, double gate)
+typedef struct bound {
+    double slack, relative,
+        absolute; /* factor on the record's own tolerance; what is allowed at least, of the largest value and as it is */
+} bound;
+
+static double record_tolerance(const gold *record, bound b)
 {
     const gold *dev = gold_try(record, "f32_max_abs_dev");
     double max = gold_number(gold_get(record, "max"));
-    double tolerance = max > 0 ? slack * (10 * (dev ? gold_number(dev) : 0) + 2e-6 * max + 1e-8) / max : 1e-6;
-    return tolerance > gate ? tolerance : gate;
+    double tolerance = max > 0 ? b.slack * (10 * (dev ? gold_number(dev) : 0) + 2e-6 * max + 1e-8) / max : 1e-6;
+    return fmax(tolerance, fmax(b.relative, max > 0 ? b.absolute / max : 0));
 }
 
 /* arena of the segment's own kind, or the gradients. */
 static void compare_all(gold_tally *t, rig *g, const run *r, const char *device, const char *what, const gold *records, bool gradients,
-                        bool buffers, double slack, double gate)
+                        bool buffers, bound b)
 {
     for (uint32_t i = 0; i < g->segments.n; i++) {
         const sd_segment *s = &g->segments.segment[i];
@@ -199,12 +208,12 @@ static void compare_all(gold_tally *t, rig *g, const run *r, const char *device,
             free(values);
             continue;
         }
-        gold_compare(t, text, record, values, s->n, record_tolerance(record, slack, gate));
+        gold_compare(t, text, record, values, s->n, record_tolerance(record, b));
         free(values);
     }
 }
 
-static void compare_loss(gold_tally *t, const run *r, const char *device, uint64_t step, const gold *losses, const sd_step *x)
+static void compare_loss(gold_tally *t, const run *r, const char *device, uint64_t step, const gold *losses, const sd_step *x, double least)
 {
     const gold *want = gold_at(losses, step);
     char text[128];
@@ -214,7 +223,7 @@ static void compare_loss(gold_tally *t, const run *r, const char *device, uint64
         double f64 = gold_number(gold_get(pair, "f64")), f32 = gold_number(gold_get(pair, "f32"));
         snprintf(text, sizeof text, "%s %s step %d %s", device, r->name, (int)step + 1, names[i]);
         double slack = step ? r->slack : 1;
-        gold_compare_number(t, text, f64, x->term[i], slack * 5e-6, slack * 10 * fabs(f64 - f32));
+        gold_compare_number(t, text, f64, x->term[i], fmax(slack * 5e-6, least), slack * 10 * fabs(f64 - f32));
     }
 }
 
@@ -261,25 +270,50 @@ static void run_one(gold_tally *t, const run *r, const char *device, uint32_t st
     uint32_t steps = (uint32_t)gold_number(gold_get(root, "steps"));
     const gold *sequence = r->lr ? gold_get(part, r->lr) : gold_try(part, "losses") ? part : gold_get(part, "lr_0.001");
     const sd_batch *batches[1] = {&m.b};
+    const bool adam = c.core->optimizer.type != SD_OPTIMIZER_SGD;
+    double after = 0;       /* allowed at least behind step 1 */
+    bound parameters = {0}; /* absolute: a step */
     for (uint32_t step = 0; step < steps && step < steps_wanted; step++) {
         sd_step x = {.step = step, .lr = c.core->optimizer.lr};
         CHECK_OK(sd_stepper_gradients(stepper, batches, &x, &err));
-        compare_loss(t, r, device, step, gold_get(sequence, "losses"), &x);
-        if (step == 0)
-            compare_all(t, &g, r, device, "gradient", gold_get(part, "gradients_step1"), true, false, 1, twice ? 0 : r->gate);
+        compare_loss(t, r, device, step, gold_get(sequence, "losses"), &x, after);
+        if (step == 0) {
+            gold_tally of_gradients = *t;
+            of_gradients.worst = 0;
+            compare_all(&of_gradients, &g, r, device, "gradient", gold_get(part, "gradients_step1"), true, false,
+                        (bound){1, twice ? 0 : gate, 0});
+            bool moved = !twice && of_gradients.worst > no_gate;
+            if (moved)
+                printf("%s on %s: gates were moved, the gradient by up to %.2g\n", r->name, device, of_gradients.worst);
+            if (of_gradients.worst < t->worst) {
+                of_gradients.worst = t->worst;
+                memcpy(of_gradients.worst_at, t->worst_at, sizeof t->worst_at);
+            }
+            *t = of_gradients;
+            after = !moved ? 0 : adam ? adam_loss : gate;
+            parameters.relative = moved && !adam ? gate : 0;
+            parameters.absolute = moved && adam ? 2 * c.core->optimizer.lr : 0;
+        }
         CHECK_OK(sd_stepper_update(stepper, &x, &err));
         const gold *norms = gold_try(part, "grad_norms");
         if (norms) {
             double f64 = gold_number(gold_get(gold_at(norms, step), "f64")), f32 = gold_number(gold_get(gold_at(norms, step), "f32"));
-            gold_compare_number(t, "gradient norm", f64, x.norm, r->slack * 1e-5, r->slack * 10 * fabs(f64 - f32));
+            gold_compare_number(t, "gradient norm", f64, x.norm,
+                                fmax(r->slack * 1e-5, step        ? after
+                                                      : after > 0 ? gate
+                                                                  : 0),
+                                r->slack * 10 * fabs(f64 - f32));
         }
         if (step == 1 && gold_try(part, "parameters_after_step2"))
-            compare_all(t, &g, r, device, "step 2:", gold_get(part, "parameters_after_step2"), false, false, r->slack, 0);
+            compare_all(t, &g, r, device, "step 2:", gold_get(part, "parameters_after_step2"), false, false,
+                        (bound){r->slack, parameters.relative, 2 * parameters.absolute});
     }
     if (steps_wanted >= steps) {
-        compare_all(t, &g, r, device, "after:", gold_get(sequence, "parameters_after"), false, false, r->slack, 0);
+        compare_all(t, &g, r, device, "after:", gold_get(sequence, "parameters_after"), false, false,
+                    (bound){r->slack, parameters.relative, steps * parameters.absolute});
         if (gold_try(part, "running_statistics_after"))
-            compare_all(t, &g, r, device, "statistics:", gold_get(part, "running_statistics_after"), false, true, r->slack, 0);
+            compare_all(t, &g, r, device, "statistics:", gold_get(part, "running_statistics_after"), false, true,
+                        (bound){r->slack, after, 0});
     }
     printf("%s on %s: %.1f s\n", r->name, device, sd_now() - began);
     free_batch(&m);

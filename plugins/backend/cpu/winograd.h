@@ -22,6 +22,10 @@ typedef struct cpu_winograd_code {
     void (*weights)(const cpu_winograd *p, const float *w, float *u, int64_t in, int64_t out_block);
     void (*unit)(const cpu_winograd *p, const float *x, const float *u, const float *bias, const float *residual, float *y, float *v,
                  int64_t block, int64_t chunk);
+    int64_t gradient_bytes; /* what the transformed tiles of a unit should take */
+    void (*gradient_unit)(const cpu_winograd *p, const float *x, const float *dy, float *s, float *bias, float *v, int64_t group,
+                          int64_t chunk);
+    void (*gradient_weights)(const cpu_winograd *p, const float *s, int64_t group_step, float *dw, int64_t in, int64_t out_block);
 } cpu_winograd_code;
 extern const cpu_winograd_code cpu_winograd_avx512, cpu_winograd_avx2;
 
@@ -37,6 +41,8 @@ struct cpu_winograd {
     bool backward;                /* gradient of the data: weights turned and transposed */
     bool relu;
     int64_t v_step, m_step; /* floats from position to position in V and M */
+    int64_t groups;         /* gradient of the weights: groups of tiles that have sums of their own */
+    int64_t tiles_at_once;  /* of a unit of it */
 };
 
 /* The code for blocks of so many channels; NULL: none, or the processor has not what it needs. */
@@ -49,4 +55,11 @@ extern const sodet_cpu_kernel cpu_winograd_weights;
 /* in x, transformed weights, bias or none, residual or none; out y. attr: cpu_winograd */
 extern const sodet_cpu_kernel cpu_winograd_maps;
 uint64_t cpu_winograd_scratch(const cpu_winograd *p, uint32_t threads);
+
+/* Gradient of the weights: the sums over tiles are taken in the transformed domain and come back once. */
+void cpu_winograd_plan_gradient(cpu_winograd *p, const cpu_winograd_code *code, const sodet_shape *x, const sodet_shape *dy,
+                                int64_t dilation, uint32_t threads);
+/* in x, dy; out dw [O, I, 3, 3] plain and, perhaps, db [O]. attr: cpu_winograd */
+extern const sodet_cpu_kernel cpu_winograd_gradient;
+uint64_t cpu_winograd_gradient_scratch(const cpu_winograd *p, uint32_t threads);
 #endif

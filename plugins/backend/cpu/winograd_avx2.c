@@ -8,7 +8,10 @@ const cpu_winograd_code cpu_winograd_avx2 = {.lanes = LANES,
                                              .unit_bytes = 1 << 17,
                                              .least_tiles = 96,
                                              .weights = weight_tile,
-                                             .unit = run_unit};
+                                             .unit = run_unit,
+                                             .gradient_bytes = 4 << 20,
+                                             .gradient_unit = gradient_unit,
+                                             .gradient_weights = gradient_weights};
 #else
 typedef int nothing_here;
 #endif

@@ -1,5 +1,5 @@
 /* winograd_lanes.h: the work of winograd.h for vectors of LANES floats, to be included once by a file that defines LANES, 16 (AVX-512) or
- * 8 (AVX2 with FMA); defines `weight_tile` and `run_unit`. A unit of work is a block of tiles and a chunk of output channels:
+ * 8 (AVX2 with FMA); defines what a cpu_winograd_code holds. For maps a unit of work is a block of tiles and a chunk of output channels:
  *   V[36][panel][in / LANES][tile][LANES]     = B' d B of every 6x6 input tile
  *   M[36][chunk / PAIR][tile][PAIR]           = V * U, one matrix product for each of the 36 positions
  *   y                                         = act(A' M A + bias + residual)
@@ -252,7 +252,7 @@ INLINE void output_tile(const cpu_winograd *p, const float *m, int64_t position,
     }
 }
 
-/* ---- a unit ---- */
+/* ---- a unit of maps ---- */
 typedef struct tile_place {
     int64_t image, row, column;
 } tile_place;
@@ -266,6 +266,21 @@ static tile_place place_of(const cpu_winograd *p, int64_t tile)
                         .column = class % d + in_class % p->columns * 4 * d};
 }
 
+/* One block of channels of a tile; v: its vector at position 0. */
+INLINE void transform_input(const cpu_winograd *p, const float *x, int64_t tile, int64_t block, float *v, int64_t position)
+{
+    const tile_place at = place_of(p, tile);
+    const int64_t d = p->dilation, row = at.row - d, column = at.column - d;
+    x += (at.image * (p->in_whole / LANES) + block) * p->h * p->w * LANES;
+    if (row >= 0 && column >= 0 && row + 5 * d < p->h && column + 5 * d < p->w) {
+        input_tile(x + (row * p->w + column) * LANES, d * p->w * LANES, d * LANES, v, position);
+    } else {
+        float around[36 * LANES];
+        edge_tile(p, x, row, column, around);
+        input_tile(around, 6 * LANES, LANES, v, position);
+    }
+}
+
 TARGET static void run_unit(const cpu_winograd *p, const float *x, const float *u, const float *bias, const float *residual, float *y,
                             float *v, int64_t block, int64_t chunk)
 {
@@ -273,25 +288,14 @@ TARGET static void run_unit(const cpu_winograd *p, const float *x, const float *
     const int64_t first = block * all / p->blocks * panel, next = (block + 1) * all / p->blocks * panel;
     const int64_t count = (next < p->tiles ? next : p->tiles) - first;
     const int64_t panels = (count + panel - 1) / panel, in_blocks = p->in_whole / LANES, out_blocks = p->out_whole / LANES;
-    const int64_t d = p->dilation, v_position = p->v_step, m_position = p->m_step;
+    const int64_t v_position = p->v_step, m_position = p->m_step;
     const int64_t begin = chunk * p->chunk, end = begin + p->chunk < p->out_whole ? begin + p->chunk : p->out_whole;
     const int64_t pairs = (p->out_whole + PAIR - 1) / PAIR, plane = p->h * p->w * LANES;
     float *m = v + 36 * v_position;
     /* Block by block, so that the maps are walked in rows. */
     for (int64_t q = 0; q < in_blocks; q++)
-        for (int64_t t = 0; t < count; t++) {
-            const tile_place at = place_of(p, first + t);
-            const float *map = x + (at.image * in_blocks + q) * plane;
-            float *to = v + ((t / panel * in_blocks + q) * panel + t % panel) * LANES;
-            const int64_t row = at.row - d, column = at.column - d;
-            if (row >= 0 && column >= 0 && row + 5 * d < p->h && column + 5 * d < p->w) {
-                input_tile(map + (row * p->w + column) * LANES, d * p->w * LANES, d * LANES, to, v_position);
-            } else {
-                float tile[36 * LANES];
-                edge_tile(p, map, row, column, tile);
-                input_tile(tile, 6 * LANES, LANES, to, v_position);
-            }
-        }
+        for (int64_t t = 0; t < count; t++)
+            transform_input(p, x, first + t, q, v + ((t / panel * in_blocks + q) * panel + t % panel) * LANES, v_position);
     for (int64_t s = 0; s < 36; s++)
         for (int64_t o = begin / PAIR; o * PAIR < end; o++) {
             const product multiply = products[o * PAIR + LANES < end][panel - LEAST_PANEL];
@@ -311,5 +315,152 @@ TARGET static void run_unit(const cpu_winograd *p, const float *x, const float *
             const int64_t map = (at.image * out_blocks + o) * plane;
             output_tile(p, from + t * PAIR, m_position, b, residual ? residual + map : NULL, y + map, at.row, at.column);
         }
+    }
+}
+
+/* ---- gradient of the weights: dw = G' (sum over tiles of (B' d B) * (A dy A')) G ---- */
+enum { ROWS = LANES / 2 };
+
+INLINE void slope_line(const vec d[4], vec out[6])
+{
+    vec even = FMA(ALL(a2), d[2], d[0]), odd = MUL(ALL(a1), FMA(ALL(a2), d[3], d[1]));
+    out[0] = d[0];
+    out[1] = ADD(even, odd);
+    out[2] = SUB(even, odd);
+    even = FMA(ALL(b2), d[2], d[0]);
+    odd = MUL(ALL(b1), FMA(ALL(b2), d[3], d[1]));
+    out[3] = ADD(even, odd);
+    out[4] = SUB(even, odd);
+    out[5] = d[3];
+}
+
+/* Returns the sum of the tile's pixels. */
+INLINE void slope_tile(const cpu_winograd *p, const float *dy, int64_t row, int64_t column, float *to, int64_t position, vec *sum)
+{
+    const int64_t d = p->dilation;
+    vec half[6][4];
+    for (int64_t j = 0; j < 4; j++) {
+        vec line[4], out[6];
+        for (int64_t i = 0; i < 4; i++) {
+            const int64_t r = row + i * d, c = column + j * d;
+            line[i] = r < p->h && c < p->w ? LOAD(dy + (r * p->w + c) * LANES) : ZERO;
+            *sum = ADD(*sum, line[i]);
+        }
+        slope_line(line, out);
+        half[0][j] = out[0], half[1][j] = out[1], half[2][j] = out[2], half[3][j] = out[3], half[4][j] = out[4], half[5][j] = out[5];
+    }
+    for (int64_t i = 0; i < 6; i++, to += 6 * position) {
+        vec out[6];
+        slope_line(half[i], out);
+        STORE(to, out[0]);
+        STORE(to + position, out[1]);
+        STORE(to + 2 * position, out[2]);
+        STORE(to + 3 * position, out[3]);
+        STORE(to + 4 * position, out[4]);
+        STORE(to + 5 * position, out[5]);
+    }
+}
+
+/* C[ROWS][PAIR] += sum over tiles of A[tile][LANES], ROWS of them, times B[tile][PAIR] */
+TARGET static void outer_product(int64_t tiles, const float *a, const float *b, float *c)
+{
+    vec sum[ROWS][2];
+    for (int64_t i = 0; i < ROWS; i++)
+        sum[i][0] = sum[i][1] = ZERO;
+    for (int64_t t = 0; t < tiles; t++, a += LANES, b += PAIR) {
+        const vec w0 = LOAD(b), w1 = LOAD(b + LANES);
+        for (int64_t i = 0; i < ROWS; i++) {
+            const vec v = ALL(a[i]);
+            sum[i][0] = FMA(v, w0, sum[i][0]);
+            sum[i][1] = FMA(v, w1, sum[i][1]);
+        }
+    }
+    for (int64_t i = 0; i < ROWS; i++, c += PAIR) {
+        STORE(c, ADD(LOAD(c), sum[i][0]));
+        STORE(c + LANES, ADD(LOAD(c + LANES), sum[i][1]));
+    }
+}
+
+/* s[36][pair][in][PAIR] and bias [out] of a group: this unit's chunk of outputs over its tiles. v: of this thread. */
+TARGET static void gradient_unit(const cpu_winograd *p, const float *x, const float *dy, float *s, float *bias, float *v, int64_t group,
+                                 int64_t chunk)
+{
+    const int64_t first = group * p->tiles / p->groups, end = (group + 1) * p->tiles / p->groups;
+    const int64_t in_blocks = p->in_whole / LANES, out_blocks = p->out_whole / LANES, pairs = (p->out_whole + PAIR - 1) / PAIR;
+    const int64_t begin = chunk * p->chunk / PAIR, stop = begin + p->chunk / PAIR < pairs ? begin + p->chunk / PAIR : pairs;
+    const int64_t room = p->tiles_at_once;
+    float *slope = v + 36 * p->v_step;
+    for (int64_t k = 0; k < 36; k++)
+        memset(s + (k * pairs + begin) * p->in_whole * PAIR, 0, (uint64_t)((stop - begin) * p->in_whole * PAIR) * sizeof(float));
+    memset(bias + begin * PAIR, 0, (uint64_t)((stop - begin) * PAIR) * sizeof(float));
+    for (int64_t at = first; at < end; at += room) {
+        const int64_t count = end - at < room ? end - at : room;
+        for (int64_t q = 0; q < in_blocks; q++)
+            for (int64_t t = 0; t < count; t++)
+                transform_input(p, x, at + t, q, v + (q * room + t) * LANES, p->v_step);
+        for (int64_t o = begin * 2; o < stop * 2; o++) {
+            float *to = slope + ((o / 2 - begin) * room * 2 + o % 2) * LANES;
+            if (o >= out_blocks) { /* an odd last block has nothing beside it */
+                for (int64_t k = 0; k < 36; k++)
+                    for (int64_t t = 0; t < count; t++)
+                        STORE(to + k * p->m_step + t * PAIR, ZERO);
+                continue;
+            }
+            vec sum = ZERO;
+            for (int64_t t = 0; t < count; t++) {
+                const tile_place place = place_of(p, at + t);
+                slope_tile(p, dy + (place.image * out_blocks + o) * p->h * p->w * LANES, place.row, place.column, to + t * PAIR, p->m_step,
+                           &sum);
+            }
+            STORE(bias + o * LANES, ADD(LOAD(bias + o * LANES), sum));
+        }
+        for (int64_t k = 0; k < 36; k++)
+            for (int64_t o = begin; o < stop; o++)
+                for (int64_t row = 0; row < p->in_whole; row += ROWS)
+                    outer_product(count, v + k * p->v_step + row / LANES * room * LANES + row % LANES,
+                                  slope + k * p->m_step + (o - begin) * room * PAIR, s + ((k * pairs + o) * p->in_whole + row) * PAIR);
+    }
+}
+
+INLINE void gradient_line(double s[6][LANES], double out[3][LANES])
+{
+    const double a = (double)a1, b = (double)b1, n0 = 1 / (a * a * b * b), na = 1 / (2 * a * a * (a * a - b * b)),
+                 nb = 1 / (2 * b * b * (b * b - a * a));
+    for (int o = 0; o < LANES; o++) {
+        const double ea = na * (s[1][o] + s[2][o]), da = na * (s[1][o] - s[2][o]), eb = nb * (s[3][o] + s[4][o]),
+                     db = nb * (s[3][o] - s[4][o]);
+        out[0][o] = n0 * s[0][o] + ea + eb;
+        out[1][o] = a * da + b * db;
+        out[2][o] = a * a * ea + b * b * eb + s[5][o];
+    }
+}
+
+/* dw [O, I, 3, 3], one block of outputs of one input channel, of the sums of all groups; group_step: floats from group to group */
+TARGET static void gradient_weights(const cpu_winograd *p, const float *s, int64_t group_step, float *dw, int64_t in, int64_t out_block)
+{
+    const int64_t pairs = (p->out_whole + PAIR - 1) / PAIR, position = pairs * p->in_whole * PAIR;
+    const int64_t count = p->out - out_block * LANES < LANES ? p->out - out_block * LANES : LANES;
+    double sums[6][6][LANES], half[3][6][LANES], line[6][LANES], out[3][LANES];
+    s += (out_block / 2 * p->in_whole + in) * PAIR + out_block % 2 * LANES;
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            for (int o = 0; o < LANES; o++) {
+                double sum = 0;
+                for (int64_t g = 0; g < p->groups; g++)
+                    sum += (double)s[g * group_step + (i * 6 + j) * position + o];
+                sums[i][j][o] = sum;
+            }
+    for (int j = 0; j < 6; j++) {
+        for (int i = 0; i < 6; i++)
+            memcpy(line[i], sums[i][j], sizeof line[i]);
+        gradient_line(line, out);
+        for (int i = 0; i < 3; i++)
+            memcpy(half[i][j], out[i], sizeof out[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        gradient_line(half[i], out);
+        for (int j = 0; j < 3; j++)
+            for (int64_t o = 0; o < count; o++)
+                dw[((out_block * LANES + o) * p->in + in) * 9 + i * 3 + j] = (float)out[j][o];
     }
 }
