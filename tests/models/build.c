@@ -50,6 +50,8 @@ static void swapping(void)
                 {"resnet\ndepth = 18", "fpn", "retinanet", "focal", 5, 3, 192, 320},
                 {"resnet\ndepth = 18", "fpn", "ssd", "focal", 5, 3, 192, 320},
                 {"resnet\ndepth = 50", "fpn", "retinanet", "multibox", 5, 4, 256, 128},
+                {"mobilenet_v2", "fpn", "retinanet", "focal", 5, 3, 192, 320},
+                {"mobilenet_v2\nfrozen_stages = 2\nfrozen_norm = yes", "none", "ssd", "multibox", 3, 4, 192, 320},
                 {"tinyssd\nvariant = paper", "none", "ssd", "focal", 6, 3, 320, 320}};
     for (uint32_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
         test_model m;

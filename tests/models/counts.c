@@ -70,11 +70,15 @@ static const network networks[] = {
     {R("101", "c5"), 80, 800, 1333, 0, 329.07, 2},
 };
 
-static uint64_t macs_of(const sodet_graph *g)
+/* Of the layers whose path begins so. */
+static uint64_t macs_below(const sodet_graph *g, const char *prefix)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < sodet_graph_node_count(g); i++)
-        sum += sd_node_cost(sodet_graph_node(g, i)).macs;
+    for (uint32_t i = 0; i < sodet_graph_node_count(g); i++) {
+        const sodet_node *n = sodet_graph_node(g, i);
+        if (*prefix == 0 || (n->layer && strncmp(n->layer, prefix, strlen(prefix)) == 0))
+            sum += sd_node_cost(n).macs;
+    }
     return sum;
 }
 
@@ -103,7 +107,7 @@ static void check_network(const network *n)
         CHECK_OK(sd_model_build(m.model, &options, &shape, &g, &err));
         if (g) {
             char got[32], want[32];
-            snprintf(got, sizeof got, "%.*f", n->digits, (double)macs_of(g) * 1e-9);
+            snprintf(got, sizeof got, "%.*f", n->digits, (double)macs_below(g, "") * 1e-9);
             snprintf(want, sizeof want, "%.*f", n->digits, n->gmac);
             check_count();
             if (n->gmac > 0 && strcmp(got, want) != 0)
@@ -163,10 +167,45 @@ static void parts(void)
     }
 }
 
+/* torchvision's mobilenet_v2(width_mult).features, asked for parameters, multiply-adds at 224x224 and the maps at strides 8, 16, 32. */
+static void mobilenet_v2(void)
+{
+    static const struct {
+        const char *width;
+        uint64_t parameters, macs, channels[3];
+    } want[] = {{"backbone.width=1", 2223872, 299494272, {32, 96, 1280}},    {"backbone.width=0.35", 396128, 58005808, {16, 32, 1280}},
+                {"backbone.width=0.5", 687680, 95851840, {16, 48, 1280}},    {"backbone.width=0.75", 1355424, 207789792, {24, 72, 1280}},
+                {"backbone.width=1.4", 4315776, 580403824, {48, 136, 1792}}, {"backbone.width=0.1", 86080, 25379648, {8, 16, 1280}}};
+    for (uint32_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        const char *const overrides[] = {want[i].width, "neck.channels=1", "neck.width=1", NULL};
+        const sd_graph_options options = {.training = true};
+        const sd_model_shape shape = {.batch = 1, .height = 224, .width = 224, .boxes = 1};
+        test_model m;
+        sodet_graph *g = NULL;
+        sd_segments s = {0};
+        CHECK_OK(test_model_open(&m, "model/ssd_mobilenet_v2.ini", overrides, 20, &err));
+        CHECK_OK(sd_model_build(m.model, &options, &shape, &g, &err));
+        CHECK_EQ(macs_below(g, "backbone/"), want[i].macs);
+        CHECK_OK(sd_graph_backward(g, &err));
+        CHECK_OK(sd_segments_make(g, &s, &err));
+        CHECK_EQ(parameters_below(&s, "backbone/"), want[i].parameters);
+        for (uint32_t l = 0; l < 3; l++) {
+            char name[40];
+            snprintf(name, sizeof name, "neck/level%u/lateral/weight", l);
+            const sd_segment *lateral = sd_segments_find(&s, name);
+            CHECK(lateral && lateral->n == want[i].channels[l]);
+        }
+        sd_segments_free(&s);
+        sd_graph_free(g);
+        test_model_close(&m);
+    }
+}
+
 int main(void)
 {
     for (uint32_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         check_network(&networks[i]);
     parts();
-    return check_done(200);
+    mobilenet_v2();
+    return check_done(240);
 }

@@ -33,6 +33,11 @@ static const network networks[] = {
      REF "[backbone]\nplugin = resnet\ndepth = 50\nwidth = 0.05\n[neck]\nplugin = fpn\nwidth = 0.05\nextra_from = p5\n[head]\nplugin = "
          "ssd\n[loss]\nplugin = focal\n",
      96},
+    {"mobilenet_v2 + fpn + ssd + multibox",
+     REF
+     "[backbone]\nplugin = mobilenet_v2\nwidth = 0.1\nround_to = 2\nlast_conv = no\n[neck]\nplugin = fpn\nwidth = 0.05\n[head]\nplugin = "
+     "ssd\n[loss]\nplugin = multibox\n",
+     96},
 };
 
 /* Loss in double, and the gradient of all trainable parameters. */
