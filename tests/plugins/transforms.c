@@ -136,6 +136,42 @@ static void o_22_mirror(void)
     close_bench(&b);
 }
 
+/* Top and bottom: boxes and pixels, for odd and even heights; twice is nothing; behind hflip, which is only a view until then. */
+static void vertical(void)
+{
+    enum { W = 13, H = 9 };
+#define VFLIP "plugin = vflip\nprobability = 1"
+    static const char *const once[] = {VFLIP, NULL}, *const twice[] = {VFLIP, VFLIP, NULL},
+                             *const both[] = {"plugin = hflip\nprobability = 1", VFLIP, NULL},
+                             *const never[] = {"plugin = vflip\nprobability = 0", NULL};
+    static const struct {
+        const char *const *chain;
+        uint32_t height;
+        sodet_box want;
+        int x, y; /* mirrored */
+    } rows[] = {{once, H, {2.5f, 1, 7, 3.25f}, 0, 1},      {once, H - 1, {2.5f, 0, 7, 2.25f}, 0, 1}, {twice, H, {2.5f, 5.75f, 7, 8}, 0, 0},
+                {twice, H - 1, {2.5f, 5.75f, 7, 8}, 0, 0}, {both, H, {6, 1, 10.5f, 3.25f}, 1, 1},    {never, H, {2.5f, 5.75f, 7, 8}, 0, 0}};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bench b;
+        const uint32_t h = rows[i].height;
+        open_bench(&b, (source){W, h, 1, {{2.5f, 5.75f, 7, 8}}}, rows[i].chain);
+        sodet_sample *s = prepare(&b, 0, 5);
+        const sodet_box w = rows[i].want;
+        CHECK(box_is(s, 0, (double)w.x1, (double)w.y1, (double)w.x2, (double)w.y2));
+        const sodet_image *image = sodet_sample_image(s);
+        CHECK(image->width == W && image->height == h);
+        uint32_t differ = 0;
+        for (size_t y = 0; y < h; y++)
+            for (size_t x = 0; x < W; x++)
+                for (size_t c = 0; c < 3; c++) {
+                    const size_t from = ((rows[i].y ? h - 1 - y : y) * W + (rows[i].x ? W - 1 - x : x)) * 3 + c;
+                    differ += image->pixels[(y * W + x) * 3 + c] != (float)(uint8_t)sd_mix64(from + 5 * 1000003);
+                }
+        CHECK_EQ(differ, 0);
+        close_bench(&b);
+    }
+}
+
 /* Half-pixel centres, edges repeated, in double. */
 static double plain_bilinear(const sd_source *f, const sd_view *v, uint32_t to_w, uint32_t to_h, uint32_t x, uint32_t y, uint32_t c)
 {
@@ -278,8 +314,8 @@ static void resize_modes(void)
 /* Through everything: the inverse map brings each box back to where the file has it. */
 static void maps(void)
 {
-    static const char *const chain[] = {"plugin = expand\nprobability = 1", "plugin = hflip", "plugin = resize\nsize = 70x90",
-                                        "plugin = hflip", NULL};
+    static const char *const chain[] = {"plugin = expand\nprobability = 1", "plugin = hflip", "plugin = vflip",
+                                        "plugin = resize\nsize = 70x90",    "plugin = hflip", NULL};
     bench b;
     const source from = {120, 80, 2, {{10, 20, 40, 50}, {60, 1, 119, 79}}};
     open_bench(&b, from, chain);
@@ -291,9 +327,11 @@ static void maps(void)
         for (uint32_t k = 0; k < 2; k++) {
             sodet_box o = sodet_sample_object(s, k)->box, want = from.objects[k];
             double x1 = m[0] * (double)o.x1 + m[2], x2 = m[0] * (double)o.x2 + m[2];
+            double y1 = m[4] * (double)o.y1 + m[5], y2 = m[4] * (double)o.y2 + m[5];
             CHECK_NEAR(fmin(x1, x2), want.x1, 0, 1e-3);
             CHECK_NEAR(fmax(x1, x2), want.x2, 0, 1e-3);
-            CHECK_NEAR(m[4] * (double)o.y1 + m[5], want.y1, 0, 1e-3);
+            CHECK_NEAR(fmin(y1, y2), want.y1, 0, 1e-3);
+            CHECK_NEAR(fmax(y1, y2), want.y2, 0, 1e-3);
             CHECK(o.x1 >= 0 && o.x2 <= 70 && o.y1 >= 0 && o.y2 <= 90);
         }
     }
@@ -564,6 +602,7 @@ static void speed(void)
 int main(void)
 {
     o_22_mirror();
+    vertical();
     resampling();
     views();
     resize_modes();
