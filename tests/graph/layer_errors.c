@@ -59,6 +59,9 @@ static void messages(void)
     FAILS(sodet_dropout(g, "d", x, NAN), "rate = nan");
     FAILS(sodet_resize(g, x, SODET_RESIZE_BILINEAR, 0, 4), "to 0x4");
     FAILS(sodet_resize(g, x, 5, 4, 4), "kind 5");
+    FAILS(sodet_upsample_add(g, sodet_max_pool(g, x, SODET_POOL(.kernel = 2)), x), "b is 2x6x5x7 f32, a is 2x6x2x3 f32");
+    FAILS(sodet_upsample_add(g, x, sodet_slice(g, x, 1, 0, 1)), "the same images and channels");
+    FAILS(sodet_upsample_add(g, x, sodet_reshape(g, x, 1, (const int64_t[]){-1})), "b is 420 f32, rank 4 in float32 expected");
     FAILS(sodet_concat(g, &x, 0, 1), "no inputs");
     FAILS(sodet_concat(g, ((const sodet_value[]){x, sodet_max_pool(g, x, SODET_POOL(.kernel = 2))}), 2, 1),
           "input 1 is 2x6x2x3 f32, but input 0 is 2x6x5x7 f32");

@@ -278,6 +278,21 @@ static void top_down(opcase *c)
     op_result(c, sodet_relu(g, sum));
 }
 
+static void upsample_add(opcase *c)
+{
+    op_result(c, sodet_upsample_add(op_graph(c), op_real(c, 0), op_real(c, 1)));
+}
+
+/* Option 0: the finer map is read again, so the sum may not take its place. */
+static void upsample_add_between(opcase *c)
+{
+    sodet_graph *g = op_graph(c);
+    sodet_value fine = pointwise(c, "fine", op_real(c, 0), 20),
+                sum = sodet_upsample_add(g, fine, pointwise(c, "coarse", op_real(c, 1), 20));
+    op_result(c, sodet_conv2d(g, "out", sum, SODET_CONV2D(.out = 7, .kernel = 3, .pad = {1, 1, 1, 1})));
+    op_result(c, op_option(c, 0) > 0 ? sodet_mul(g, sum, fine) : sodet_relu(g, sum));
+}
+
 #define SPREAD .data = OP_SPREAD
 #define FUSED(name_, ...)                                                                                                                  \
     {                                                                                                                                      \
@@ -640,6 +655,27 @@ const opcase_entry opcases_layers[] = {
      .forward = 5e-6,
      .backward = 5e-6},
     {.name = "top-down step of a pyramid", .build = top_down, .shape = {"2x3x7x5", "2x4x4x3"}, .forward = 5e-6, .backward = 5e-6},
+    {.name = "upsample_add", .build = upsample_add, .shape = {"2x3x6x8", "2x3x3x4"}},
+    {.name = "upsample_add uneven", .build = upsample_add, .shape = {"2x3x7x5", "2x3x4x3"}},
+    {.name = "upsample_add along one side", .build = upsample_add, .shape = {"2x3x4x9", "2x3x4x2"}},
+    {.name = "upsample_add of one pixel", .build = upsample_add, .shape = {"2x3x4x5", "2x3x1x1"}},
+    {.name = "upsample_add of the same size", .build = upsample_add, .shape = {"2x3x4x5", "2x3x4x5"}},
+    {.name = "upsample_add, between convolutions",
+     .build = upsample_add_between,
+     .shape = {"2x3x7x5", "2x4x4x3"},
+     .forward = 5e-6,
+     .backward = 5e-6},
+    {.name = "upsample_add, between convolutions, whose finer map is kept",
+     .build = upsample_add_between,
+     .shape = {"2x3x8x6", "2x4x4x3"},
+     .option = {1},
+     .forward = 5e-6,
+     .backward = 5e-6},
+    {.name = "upsample_add of the same size, between convolutions",
+     .build = upsample_add_between,
+     .shape = {"2x3x4x3", "2x4x4x3"},
+     .forward = 5e-6,
+     .backward = 5e-6},
 
     {.name = "concat last axis",
      .build = concat,

@@ -46,11 +46,7 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
     for (uint32_t l = n; l-- > 0;) {
         sodet_enter(g, "level%u", l);
         sodet_value lateral = conv(g, "lateral", sodet_feature(in, l), channels, 1, 1);
-        if (l + 1 < n) {
-            const int64_t height = sodet_dim(g, lateral, 2), width = sodet_dim(g, lateral, 3);
-            lateral = sodet_add(g, lateral, sodet_resize(g, level[l + 1], SODET_RESIZE_NEAREST, height, width));
-        }
-        level[l] = lateral;
+        level[l] = l + 1 < n ? sodet_upsample_add(g, lateral, level[l + 1]) : lateral;
         sodet_leave(g);
     }
     for (uint32_t l = 0; l < n; l++) {

@@ -1,0 +1,64 @@
+/* Columns' sources are worked out once (phase 0); then rows of y are independent. y may be a. A plane of a blocked map is a block of
+ * channels. */
+#include "kernels/upsample_add/upsample_add.h"
+
+#include "kernels/kernels.h"
+#include "kernels/resize/resize_math.h"
+#include "kernels/vector.h"
+
+typedef struct sizes {
+    int64_t planes, h, w, oh, ow, lanes;
+} sizes;
+
+static sizes sizes_of(const sodet_kernel_args *k)
+{
+    const sodet_shape *large = &k->in[0].shape, *small = &k->in[1].shape;
+    const int64_t lanes = k->out[0].layout == SODET_BLOCKED ? k->out[0].block : 1;
+    return (sizes){
+        large->dim[0] * ((large->dim[1] + lanes - 1) / lanes), small->dim[2], small->dim[3], large->dim[2], large->dim[3], lanes};
+}
+
+static uint64_t scratch(const sodet_node *n, uint32_t n_threads)
+{
+    (void)n_threads;
+    return (uint64_t)n->out_shape[0].dim[3] * sizeof(int64_t);
+}
+
+static int64_t units(const sodet_kernel_args *k, uint32_t phase)
+{
+    const sizes z = sizes_of(k);
+    return phase == 0 ? 1 : z.planes * z.oh;
+}
+
+SODET_CLONES
+static void rows(const sizes *z, float *y, const float *a, const float *b, const int64_t *from, int64_t begin, int64_t end)
+{
+    for (int64_t u = begin; u < end; u++) {
+        const int64_t at = u * z->ow * z->lanes;
+        const float *row = b + (u / z->oh * z->h + resize_nearest(u % z->oh, z->h, z->oh)) * z->w * z->lanes;
+        if (z->lanes == 16)
+            for (int64_t j = 0; j < z->ow; j++)
+                vector16_at(y + at + 16 * j) = vector16_at(a + at + 16 * j) + vector16_at(row + 16 * from[j]);
+        else if (z->lanes == 8)
+            for (int64_t j = 0; j < z->ow; j++)
+                vector8_at(y + at + 8 * j) = vector8_at(a + at + 8 * j) + vector8_at(row + 8 * from[j]);
+        else
+            for (int64_t j = 0; j < z->ow; j++)
+                y[at + j] = a[at + j] + row[from[j]];
+    }
+}
+
+static void run(const sodet_kernel_args *k, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
+{
+    (void)thread;
+    const sizes z = sizes_of(k);
+    int64_t *from = k->scratch;
+    if (phase == 0)
+        for (int64_t j = 0; j < z.ow; j++)
+            from[j] = resize_nearest(j, z.w, z.ow);
+    else
+        rows(&z, k->out[0].data, k->in[0].data, k->in[1].data, from, begin, end);
+}
+
+const sodet_cpu_kernel sodet_cpu_upsample_add[] = {
+    {.struct_size = sizeof(sodet_cpu_kernel), .flags = SODET_CPU_BLOCKED, .phases = 2, .units = units, .scratch = scratch, .run = run}};
