@@ -1,4 +1,3 @@
-/* labels: big */
 /* How a run ends and what it leaves: signals and their exit codes, patience, max_steps; when it evaluates; which checkpoints it keeps; and
  * that what another run left is not touched. */
 #include "runs.h"

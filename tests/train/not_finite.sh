@@ -1,5 +1,4 @@
 #!/bin/bash
-# labels: big
 # A step that is not finite changes nothing: the run ends with exit code 1 and a message that names the pictures and the layer, and leaves
 # a checkpoint of the step before, from which a run with a lower rate goes on. (Decay times rate is 10^4, so weights overflow in some ten steps.)
 set -u

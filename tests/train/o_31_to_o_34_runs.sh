@@ -1,5 +1,4 @@
 #!/bin/bash
-# labels: big
 # Field cases of spec/field-cases.md that concern whole runs:
 #   O-31  other classes: run.init takes what fits and lists what it did not; resume is refused and shows both class lists; nothing that
 #         fits at all is an error

@@ -1,7 +1,6 @@
 /* A run that is cut and resumed writes the very bytes of the run that was never cut: cut by max_steps inside epochs and at their ends,
  * by a stop between steps, and by SIGKILL at every stage of a save. And: equal runs are equal in every byte, whatever the loader's threads.
- *
- * labels: big */
+ * */
 #include "runs.h"
 
 #include <fcntl.h>
