@@ -1,6 +1,5 @@
 /* Replicas: one, two and four devices make the same steps of the same batches, whatever is dealt to whom; they run at the same time; one
- * that fails ends the run with a message that names it.
- * */
+ * that fails ends the run with a message that names it. */
 #include "runs.h"
 
 #include <dlfcn.h>

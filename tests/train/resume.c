@@ -1,6 +1,5 @@
 /* A run that is cut and resumed writes the very bytes of the run that was never cut: cut by max_steps inside epochs and at their ends,
- * by a stop between steps, and by SIGKILL at every stage of a save. And: equal runs are equal in every byte, whatever the loader's threads.
- * */
+ * by a stop between steps, and by SIGKILL at every stage of a save. And: equal runs are equal in every byte, whatever the loader's threads. */
 #include "runs.h"
 
 #include <fcntl.h>
