@@ -3,7 +3,7 @@
 
     sodet data export conf/tinyssd_shapes.ini --split train --output /tmp/shapes/train
     sodet data export conf/tinyssd_shapes.ini --split val   --output /tmp/shapes/val
-    python3 scripts/train_shapes_torch.py /tmp/shapes/train /tmp/shapes/val [--epochs 10] [--seed 1] [--bf16]
+    python3 scripts/train_shapes_torch.py /tmp/shapes/train /tmp/shapes/val [--epochs 4] [--seed 1] [--bf16]
 
 Needs torch, torchvision, numpy and pillow. Prints VOC07 mAP (11 points, IoU 0.5) of the validation pictures.
 """
@@ -139,7 +139,7 @@ def main():
     parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parse.add_argument("train")
     parse.add_argument("val")
-    parse.add_argument("--epochs", type=float, default=10)
+    parse.add_argument("--epochs", type=float, default=4)
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--lr", type=float, default=0.02)
     parse.add_argument("--bf16", action="store_true")
@@ -156,7 +156,7 @@ def main():
         net.train()
     corners = torch.cat([anchor[:, :2] - anchor[:, 2:] / 2, anchor[:, :2] + anchor[:, 2:] / 2], 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=args.lr, momentum=0.9, weight_decay=5e-4)
-    batch, step, begin = 32, 0, time.time()
+    batch, step, begin = 16, 0, time.time()
     total = int(args.epochs * len(train) / batch)
     while step < total:
         random.shuffle(train)
@@ -176,7 +176,7 @@ def main():
                 codes.append(code)
             label, code = torch.stack(labels), torch.stack(codes)
             for group in optimizer.param_groups:
-                group["lr"] = args.lr * min(1, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * step / total))
+                group["lr"] = args.lr * min(1, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * step / total))
             x = torch.from_numpy(np.stack(images).astype(np.float32)).contiguous(memory_format=torch.channels_last)
             with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
                 logits, raw, _ = net(x)
