@@ -75,18 +75,56 @@ static void turn(const sd_pixels *in, sd_pixels *out, uint32_t o)
     }
 }
 
+static bool is_jpeg(const uint8_t *bytes, uint64_t n)
+{
+    return n >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
+}
+
+static bool is_png(const uint8_t *bytes, uint64_t n)
+{
+    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    return n >= 8 && memcmp(bytes, png, 8) == 0;
+}
+
+static uint32_t u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+sodet_status sd_decode_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation,
+                            sodet_err *err)
+{
+    *width = *height = 0;
+    *orientation = 1;
+    if (n == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: the file is empty", name);
+    if (is_jpeg(bytes, n)) {
+        if (!sd_jpeg_size(bytes, n, width, height, orientation))
+            return SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged JPEG: it has no frame header", name);
+    } else if (is_png(bytes, n)) {
+        if (n >= 24) { /* the first chunk is IHDR, which begins with width and height */
+            *width = u32(bytes + 16);
+            *height = u32(bytes + 20);
+        }
+    } else {
+        return sd_other_size(name, bytes, n, width, height, err);
+    }
+    if (*width == 0 || *height == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged picture: its header says %ux%u", name, *width, *height);
+    return SODET_OK;
+}
+
 sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out,
                        sd_pixels *turned, sodet_err *err)
 {
-    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     uint64_t limit = options->max_pixels ? options->max_pixels : (uint64_t)1 << 28;
     uint32_t orientation = 1;
     sodet_status status;
     if (n == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: the file is empty", name);
-    if (n >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff)
+    if (is_jpeg(bytes, n))
         status = sd_decode_jpeg(name, bytes, n, limit, out, &orientation, err);
-    else if (n >= 8 && memcmp(bytes, png, 8) == 0)
+    else if (is_png(bytes, n))
         status = sd_decode_png(name, bytes, n, limit, out, err);
     else
         status = sd_decode_other(name, bytes, n, limit, out, err);

@@ -28,11 +28,17 @@ sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const
 sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
                             sd_pixels *turned, sodet_err *err);
 
+/* Width, height and EXIF orientation (1 where there is none) from the header alone; `bytes` may end behind it. */
+sodet_status sd_decode_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation,
+                            sodet_err *err);
+
 /* ---- one file each: decode_jpeg.c, decode_png.c, decode_other.c ---- */
 sodet_status sd_decode_jpeg(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, uint32_t *orientation,
                             sodet_err *err);
 sodet_status sd_decode_png(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err);
 sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err);
+bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation); /* false: no frame header */
+sodet_status sd_other_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, sodet_err *err);
 sodet_status sd_decode_too_large(const char *name, uint64_t width, uint64_t height, uint64_t max_pixels, sodet_err *err); /* the error */
 
 /* A PNG of RGB bytes, written whole or not at all. */

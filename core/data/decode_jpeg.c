@@ -84,6 +84,40 @@ static uint32_t exif_orientation(const uint8_t *p, size_t n)
     return 1;
 }
 
+/* Walks the segments to the frame header (ITU-T T.81, annex B): SOF0..SOF15 without DHT, JPG and DAC. */
+bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation)
+{
+    enum { APP1 = 0xe1, SOF = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda };
+    *orientation = 1;
+    for (uint64_t at = 2; n >= 4 && at <= n - 4;) {
+        if (bytes[at] != 0xff)
+            return false;
+        uint32_t marker = bytes[at + 1];
+        if (marker == 0xff) { /* fill */
+            at++;
+            continue;
+        }
+        if (marker == 1 || (marker >= 0xd0 && marker <= 0xd7)) { /* no length behind these */
+            at += 2;
+            continue;
+        }
+        uint32_t length = u16(bytes + at + 2, false);
+        if (length < 2 || marker == SOS || n - at - 2 < length)
+            return false;
+        if (marker == APP1 && *orientation == 1)
+            *orientation = exif_orientation(bytes + at + 4, length - 2);
+        if ((marker & 0xf0) == SOF && marker != DHT && marker != JPG && marker != DAC) {
+            if (length < 8)
+                return false;
+            *height = u16(bytes + at + 5, false);
+            *width = u16(bytes + at + 7, false);
+            return true;
+        }
+        at += 2 + (uint64_t)length;
+    }
+    return false;
+}
+
 /* CMYK in place of a row of RGB: four bytes in, three out, front to back. Adobe writes all four inverted. */
 static void cmyk_row(const uint8_t *in, uint8_t *out, uint32_t width, bool inverted)
 {

@@ -58,21 +58,33 @@ static const char *kind(const uint8_t *b, uint64_t n)
     return "no picture that is known here";
 }
 
+sodet_status sd_other_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, sodet_err *err)
+{
+    int w = 0, h = 0, channels = 0;
+    if (n > INT_MAX || !stbi_info_from_memory(bytes, (int)n, &w, &h, &channels) || w <= 0 || h <= 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: %s; JPEG, PNG, BMP, TGA, PGM and PPM are read", name, kind(bytes, n));
+    *width = (uint32_t)w;
+    *height = (uint32_t)h;
+    return SODET_OK;
+}
+
 sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err)
 {
-    int width = 0, height = 0, channels = 0;
-    if (n > INT_MAX || !stbi_info_from_memory(bytes, (int)n, &width, &height, &channels) || width <= 0 || height <= 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: %s; JPEG, PNG, BMP, TGA, PGM and PPM are read", name, kind(bytes, n));
-    if ((uint64_t)width * (uint64_t)height > max_pixels)
-        return sd_decode_too_large(name, (uint64_t)width, (uint64_t)height, max_pixels, err);
-    uint64_t least = least_bytes(bytes, n, (uint64_t)width, (uint64_t)height);
+    uint32_t w, h;
+    int width, height, channels;
+    sodet_status status = sd_other_size(name, bytes, n, &w, &h, err);
+    if (status != SODET_OK)
+        return status;
+    if ((uint64_t)w * h > max_pixels)
+        return sd_decode_too_large(name, w, h, max_pixels, err);
+    uint64_t least = least_bytes(bytes, n, w, h);
     if (n < least)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: it has %llu bytes, and %dx%d pixels need %llu", name, (unsigned long long)n,
-                          width, height, (unsigned long long)least);
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: it has %llu bytes, and %ux%u pixels need %llu", name, (unsigned long long)n,
+                          w, h, (unsigned long long)least);
     uint8_t *rgb = stbi_load_from_memory(bytes, (int)n, &width, &height, &channels, 3);
     if (!rgb)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: %s (stb_image refuses its data)", name, kind(bytes, n));
-    sodet_status status = sd_pixels_size(out, (uint32_t)width, (uint32_t)height, name, err);
+    status = sd_pixels_size(out, (uint32_t)width, (uint32_t)height, name, err);
     if (status == SODET_OK)
         memcpy(out->rgb, rgb, (size_t)width * (size_t)height * 3);
     stbi_image_free(rgb);

@@ -7,6 +7,7 @@
 
 #include "core/base/base.h"
 #include "core/data/voc_xml.h"
+#include "sodet/files.h"
 
 typedef struct entry {
     const char *id, *annotation, *picture; /* picture NULL: not wanted */
@@ -33,16 +34,6 @@ static const char *ending(const char *name)
 {
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
     return dot && (!slash || dot > slash) ? dot : name + strlen(name);
-}
-
-static bool is_picture(const char *name)
-{
-    const char *end = ending(name);
-    for (uint32_t i = 0; i < N_EXTENSIONS; i++) {
-        if (strcmp(end, extensions[i]) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* folder/stem + the first extension that exists; NULL if none does. */
@@ -125,7 +116,7 @@ static sodet_status add_line(sodet_voc *v, char *line, sodet_err *err)
     char *name = strrchr(line, '/');
     name = name ? name + 1 : line;
     char *dot = strrchr(name, '.');
-    if (is_picture(line)) {
+    if (sodet_is_picture(line)) {
         char picture[4096];
         snprintf(picture, sizeof picture, "%s", line);
         *dot = 0;

@@ -4,7 +4,7 @@
  * Ownership: descriptor, tables and strings are static in the plugin and valid while it is loaded. The configuration is the host's,
  * strings and lists included, and lives until destroy returns.
  * Threads: one instance is used by one thread at a time unless its kind's header says otherwise. No mutable statics.
- * A plugin never exits, aborts, prints or parses text: options arrive checked, messages go through sodet_err and sodet_warn.
+ * A plugin never exits, aborts, prints or parses options: they arrive checked, messages go through sodet_err and sodet_warn.
  *
  * Versions: major must be equal. The host copies min(struct_size, its own) over zeros; a longer descriptor whose tail is not all
  * zero needs a newer host and is refused in those words. Change = append at the end; zero means absent. */
