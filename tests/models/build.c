@@ -44,15 +44,15 @@ static void swapping(void)
 {
     static const struct {
         const char *backbone, *neck, *head, *loss;
-        uint32_t levels, columns, other_height, other_width;
-    } nets[] = {{"tinyssd", "none", "ssd", "multibox", 5, 4, 128, 192},
-                {"vgg16", "ssd_extras", "ssd", "multibox", 6, 4, 320, 288},
-                {"resnet\ndepth = 18", "fpn", "retinanet", "focal", 5, 3, 192, 320},
-                {"resnet\ndepth = 18", "fpn", "ssd", "focal", 5, 3, 192, 320},
-                {"resnet\ndepth = 50", "fpn", "retinanet", "multibox", 5, 4, 256, 128},
-                {"mobilenet_v2", "fpn", "retinanet", "focal", 5, 3, 192, 320},
-                {"mobilenet_v2\nfrozen_stages = 2\nfrozen_norm = yes", "none", "ssd", "multibox", 3, 4, 192, 320},
-                {"tinyssd\nvariant = paper", "none", "ssd", "focal", 6, 3, 320, 320}};
+        uint32_t levels, columns, other_height, other_width, strides[6]; /* stride 0: one cell for the whole picture */
+    } nets[] = {{"tinyssd", "none", "ssd", "multibox", 5, 4, 128, 192, {8, 16, 32, 64, 0}},
+                {"vgg16", "ssd_extras", "ssd", "multibox", 6, 4, 320, 288, {8, 16, 32, 64, 107, 0}},
+                {"resnet\ndepth = 18", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
+                {"resnet\ndepth = 18", "fpn", "ssd", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
+                {"resnet\ndepth = 50", "fpn", "retinanet", "multibox", 5, 4, 256, 128, {8, 16, 32, 64, 128}},
+                {"mobilenet_v2", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
+                {"mobilenet_v2\nfrozen_stages = 2\nfrozen_norm = yes", "none", "ssd", "multibox", 3, 4, 192, 320, {8, 16, 32}},
+                {"tinyssd\nvariant = paper", "none", "ssd", "focal", 6, 3, 320, 320, {8, 16, 32, 64, 128, 0}}};
     for (uint32_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
         test_model m;
         sd_segments s = {0};
@@ -61,6 +61,8 @@ static void swapping(void)
         if (m.model) {
             CHECK_OK(sd_model_grid_of(m.model, 300, 300, &grid, &err));
             CHECK(grid && grid->n_levels == nets[i].levels);
+            for (uint32_t l = 0; grid && l < grid->n_levels; l++)
+                CHECK_EQ(grid->level[l].stride, nets[i].strides[l]);
             CHECK_EQ(sd_model_context(m.model)->columns, nets[i].columns);
             bind_both(m.model, 300, 300, &s);
             bind_both(m.model, nets[i].other_height, nets[i].other_width, &s); /* the same parameters at another shape */
