@@ -85,24 +85,19 @@ static int64_t pixel(float v)
     return !(v > -1e6f) ? -1000000 : !(v < 1e6f) ? 1000000 : (int64_t)floorf(v + 0.5f);
 }
 
-static uint32_t shorter(const sd_canvas *c)
+static uint32_t longer(const sd_canvas *c)
 {
-    return c->width < c->height ? c->width : c->height;
+    return c->width > c->height ? c->width : c->height;
 }
 
 void sd_draw_box(const sd_canvas *c, sodet_box b, const uint8_t rgb[3], uint32_t thickness)
 {
-    int64_t t = thickness ? thickness : 1 + shorter(c) / 300;
+    int64_t t = thickness ? thickness : 1 + longer(c) / 400;
     int64_t x1 = pixel(b.x1), y1 = pixel(b.y1), x2 = pixel(b.x2), y2 = pixel(b.y2);
     fill(c, x1, y1, x2, y1 + t < y2 ? y1 + t : y2, rgb);
     fill(c, x1, y2 - t > y1 ? y2 - t : y1, x2, y2, rgb);
     fill(c, x1, y1, x1 + t < x2 ? x1 + t : x2, y2, rgb);
     fill(c, x2 - t > x1 ? x2 - t : x1, y1, x2, y2, rgb);
-}
-
-static uint32_t text_scale(const sd_canvas *c)
-{
-    return 1 + shorter(c) / 480;
 }
 
 /* Characters, not bytes: what follows a first byte of UTF-8 takes no room. */
@@ -114,9 +109,16 @@ static uint32_t text_length(const char *text)
     return n;
 }
 
+/* Pixels per dot for a text of so many characters. */
+static uint32_t text_scale(const sd_canvas *c, uint32_t characters)
+{
+    uint32_t s = 1 + longer(c) / 640, fits = c->width / (characters * ADVANCE + 1);
+    return s < fits ? s : fits ? fits : 1;
+}
+
 void sd_draw_text(const sd_canvas *c, int32_t x, int32_t y, const char *text, const uint8_t rgb[3], uint32_t scale)
 {
-    int64_t s = scale ? scale : text_scale(c), w = (int64_t)text_length(text) * ADVANCE * s + s, h = LINE * s;
+    int64_t s = scale ? scale : text_scale(c, text_length(text)), w = (int64_t)text_length(text) * ADVANCE * s + s, h = LINE * s;
     int64_t left = x + w > (int64_t)c->width ? (int64_t)c->width - w : x, top = y + h > (int64_t)c->height ? (int64_t)c->height - h : y;
     left = left < 0 ? 0 : left;
     top = top < 0 ? 0 : top;
@@ -137,14 +139,46 @@ void sd_draw_text(const sd_canvas *c, int32_t x, int32_t y, const char *text, co
     }
 }
 
+/* The first n characters of text, in bytes. */
+static size_t bytes_of(const char *text, uint32_t n)
+{
+    size_t i = 0;
+    for (; text[i] && (n || ((unsigned char)text[i] & 0xc0) == 0x80); i++)
+        n -= ((unsigned char)text[i] & 0xc0) != 0x80;
+    return i;
+}
+
 void sd_draw_object(const sd_canvas *c, sodet_box box, const char *name, double score, const uint8_t rgb[3])
 {
-    char text[120];
-    if (score < 0)
-        snprintf(text, sizeof text, "%s", name);
-    else
-        snprintf(text, sizeof text, "%.100s %.2f", name, score);
+    char text[512], number[32] = "";
+    if (score >= 0)
+        snprintf(number, sizeof number, " %.2f", score);
+    uint32_t most = c->width / ADVANCE, behind = (uint32_t)strlen(number), length = text_length(name);
+    bool cut = length > 2 && length + behind > most; /* ".." says so */
+    uint32_t room = cut ? most > behind + 2 + 1 ? most - behind - 2 : 1 : 100;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)bytes_of(name, room), name, cut ? ".." : "", number);
+    uint32_t scale = text_scale(c, text_length(text));
     sd_draw_box(c, box, rgb, 0);
-    int64_t above = pixel(box.y1) - LINE * (int64_t)text_scale(c);
-    sd_draw_text(c, (int32_t)pixel(box.x1), (int32_t)(above < 0 ? pixel(box.y1) : above), text, rgb, 0);
+    int64_t above = pixel(box.y1) - LINE * (int64_t)scale;
+    sd_draw_text(c, (int32_t)pixel(box.x1), (int32_t)(above < 0 ? pixel(box.y1) : above), text, rgb, scale);
+}
+
+uint32_t sd_draw_zoom(uint32_t width, uint32_t height)
+{
+    enum { READABLE = 120, MOST = 4096 }; /* a score and a name of about thirteen letters; no strip becomes a giant */
+    uint32_t zoom = width && width < READABLE ? (READABLE + width - 1) / width : 1;
+    while (zoom > 1 && (uint64_t)height * zoom > MOST)
+        zoom--;
+    return zoom;
+}
+
+void sd_draw_enlarge(const sd_canvas *from, uint32_t zoom, uint8_t *to)
+{
+    size_t row = (size_t)from->width * zoom * 3;
+    for (uint32_t y = 0; y < from->height; y++, to += row * zoom) {
+        for (uint32_t x = 0; x < from->width * zoom; x++)
+            memcpy(to + (size_t)x * 3, from->rgb + ((size_t)y * from->width + x / zoom) * 3, 3);
+        for (uint32_t k = 1; k < zoom; k++)
+            memcpy(to + k * row, to, row);
+    }
 }

@@ -52,6 +52,10 @@ SODET_EXPORT void sodet_detector_close(sodet_detector *d); /* accepts NULL */
 SODET_EXPORT uint32_t sodet_detector_class_count(const sodet_detector *d);
 SODET_EXPORT const char *sodet_detector_class(const sodet_detector *d, uint32_t label); /* NULL: no such label */
 
+/* The first picture of a shape waits until the network is laid out and compiled for it; after this call n pictures of width x height at
+ * once do not. 0 x 0: pictures of the size of [input]; n 0: 1. */
+SODET_EXPORT sodet_status sodet_detector_warm_up(sodet_detector *d, uint32_t width, uint32_t height, uint32_t n, sodet_err *err);
+
 /* One picture in one of three forms: path, or bytes, or rgb. */
 typedef struct sodet_picture {
     uint32_t struct_size;

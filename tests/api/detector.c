@@ -302,6 +302,26 @@ static void test_options(void)
     sodet_result_free(NULL);
 }
 
+/* After warming up the same pictures give the same answers; what cannot be a picture is refused. */
+static void test_warm(void)
+{
+    sodet_detector *d;
+    sodet_result *cold, *warm;
+    CHECK_OK(sodet_detector_open(checkpoint, NULL, &d, &err));
+    if (!d)
+        return;
+    CHECK_OK(sodet_detect_file(d, picture[0], &cold, &err));
+    CHECK_OK(sodet_detector_warm_up(d, 0, 0, 0, &err));
+    CHECK_OK(sodet_detector_warm_up(d, 640, 480, 3, &err));
+    CHECK_OK(sodet_detect_file(d, picture[0], &warm, &err));
+    check_same(warm, cold);
+    CHECK_FAILS(sodet_detector_warm_up(d, 640, 0, 1, &err), SODET_E_INVALID, "640x0; give both sides");
+    CHECK_FAILS(sodet_detector_warm_up(d, 4000000000u, 4000000000u, 1, &err), SODET_E_INVALID, "more than the limit");
+    sodet_result_free(cold);
+    sodet_result_free(warm);
+    sodet_detector_close(d);
+}
+
 int main(void)
 {
     CHECK_EQ(make_files(), 0);
@@ -318,5 +338,6 @@ int main(void)
     sodet_detector_close(d);
     test_shapes();
     test_options();
-    return check_done(60);
+    test_warm();
+    return check_done(70);
 }

@@ -13,8 +13,9 @@ int main(int argc, char **argv)
         return 2;
     }
     options.threads = 1;
-    if (sodet_detector_open(argv[1], &options, &d, &err) != SODET_OK) {
+    if (sodet_detector_open(argv[1], &options, &d, &err) != SODET_OK || sodet_detector_warm_up(d, 0, 0, 1, &err) != SODET_OK) {
         fprintf(stderr, "%s\n", err.text);
+        sodet_detector_close(d);
         return 2;
     }
     int code = 0;
