@@ -51,6 +51,8 @@ sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, .
 sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64_t *n, sodet_err *err);
 /* Writes beside it, fsyncs, renames, fsyncs the folder: at every moment the path holds the old or the new file whole. */
 sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err);
+/* The same without waiting for the disk: for the many small files of a folder that is made anew and is worthless in part. */
+sodet_status sd_file_write(const char *path, const void *bytes, uint64_t n, sodet_err *err);
 sodet_status sd_make_folders(const char *path, sodet_err *err);          /* mkdir -p */
 char *sd_path_join(sd_pool *pool, const char *folder, const char *name); /* name itself if it is absolute */
 bool sd_path_exists(const char *path);

@@ -97,7 +97,7 @@ static void sync_folder_of(const char *path)
     }
 }
 
-sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err)
+static sodet_status write_whole(const char *path, const void *bytes, uint64_t n, bool durable, sodet_err *err)
 {
     char temporary[4096];
     int length = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
@@ -116,7 +116,7 @@ sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t 
         else if (put > 0)
             done += (uint64_t)put;
     }
-    if (s == SODET_OK && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+    if (s == SODET_OK && durable && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
         s = fail_io(err, temporary, "writing");
     if (close(fd) != 0 && s == SODET_OK)
         s = fail_io(err, temporary, "writing");
@@ -124,9 +124,19 @@ sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t 
         s = fail_io(err, path, "cannot rename into place");
     if (s != SODET_OK)
         unlink(temporary);
-    else
+    else if (durable)
         sync_folder_of(path);
     return s;
+}
+
+sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err)
+{
+    return write_whole(path, bytes, n, true, err);
+}
+
+sodet_status sd_file_write(const char *path, const void *bytes, uint64_t n, sodet_err *err)
+{
+    return write_whole(path, bytes, n, false, err);
 }
 
 sodet_status sd_make_folders(const char *path, sodet_err *err)

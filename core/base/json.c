@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -558,4 +559,29 @@ sodet_status sd_json_close(sd_json *j)
     sd_text_free(&j->unescaped);
     j->unescaped = (sd_text){0};
     return j->status;
+}
+
+/* ---- writing ---- */
+
+void sd_json_write_string(sd_text *out, const char *text)
+{
+    sd_text_append(out, "\"", 1);
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '"' || c == '\\')
+            sd_text_printf(out, "\\%c", c);
+        else if (c < 0x20)
+            sd_text_printf(out, "\\u%04x", c);
+        else
+            sd_text_append(out, p, 1);
+    }
+    sd_text_append(out, "\"", 1);
+}
+
+void sd_json_write_double(sd_text *out, double value)
+{
+    if (isfinite(value))
+        sd_text_printf(out, "%.17g", value);
+    else
+        sd_text_printf(out, "null");
 }

@@ -60,4 +60,10 @@ char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s); /* terminated; 
 /* Raises the caller's own error at the present place ("..., line 3, byte 512: <text>"). */
 void sd_json_fail(sd_json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* ---- writing ---- */
+/* A JSON string with its quotes. */
+void sd_json_write_string(sd_text *out, const char *text);
+/* A JSON number that reads back as the same double; null if it is not finite. */
+void sd_json_write_double(sd_text *out, double value);
+
 #endif

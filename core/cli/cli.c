@@ -1,6 +1,5 @@
 #include "core/cli/cli.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -332,27 +331,4 @@ void sd_cli_help(const sd_command *command, sd_text *out)
     sd_text_printf(out, "\nshort forms (each prints the key it sets):\n");
     for (size_t i = 0; i < N_ALIASES; i++)
         help_flag(aliases[i].flag, "VALUE", aliases[i].help, out);
-}
-
-void sd_json_write_string(sd_text *out, const char *text)
-{
-    sd_text_append(out, "\"", 1);
-    for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\')
-            sd_text_printf(out, "\\%c", c);
-        else if (c < 0x20)
-            sd_text_printf(out, "\\u%04x", c);
-        else
-            sd_text_append(out, p, 1);
-    }
-    sd_text_append(out, "\"", 1);
-}
-
-void sd_json_write_double(sd_text *out, double value)
-{
-    if (isfinite(value))
-        sd_text_printf(out, "%.17g", value);
-    else
-        sd_text_printf(out, "null");
 }

@@ -11,6 +11,7 @@
 #define SD_CLI_CLI_H
 
 #include "core/base/base.h"
+#include "core/base/json.h"
 #include "core/config/config.h"
 
 /* A flag of one command. Those of all commands: --json --plugin-dir DIR --verbose -v --quiet -q --help -h, and the short forms. */
@@ -71,10 +72,5 @@ sodet_status sd_cli_parse(sd_cli *cli, const sd_command *command, int argc, char
 void sd_cli_free(sd_cli *cli);
 void sd_cli_help(const sd_command *command, sd_text *out);
 const sd_command *sd_cli_find(const char *name);
-
-/* A JSON string with its quotes. */
-void sd_json_write_string(sd_text *out, const char *text);
-/* A JSON number that reads back as the same double; null if it is not finite. */
-void sd_json_write_double(sd_text *out, double value);
 
 #endif

@@ -1,95 +1,58 @@
 /* sodet data: what a configuration's data sets hold. `data check` reads every annotation and decodes every picture; `data draw` writes
  * pictures with their boxes as the network gets them, behind the transforms; `data export` writes pictures and a COCO annotation file, so
- * that other programs see exactly what sodet sees (before the transforms). */
+ * that other programs see exactly what sodet sees (before the transforms); `data convert` (data_convert.c) writes other layouts. */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cli/cli.h"
+#include "core/cli/data.h"
+#include "core/data/coco_write.h"
 #include "core/data/draw.h"
 #include "core/data/pipeline.h"
 #include "core/data/recipe.h"
 
-typedef struct export
-{
-    const char *folder;
-    sd_text images, annotations;
-    uint64_t n_objects;
-}
-export;
-
-static void write_objects(export *e, const sodet_sample *s, const sd_classes *classes, uint64_t image)
-{
-    for (uint64_t k = 0; k < s->n_objects; k++) {
-        const sodet_object *o = &s->objects[k];
-        double x = (double)o->box.x1, y = (double)o->box.y1, w = (double)o->box.x2 - x, h = (double)o->box.y2 - y;
-        sd_text_printf(&e->annotations,
-                       "%s{\"id\": %llu, \"image_id\": %llu, \"category_id\": %lld, \"bbox\": [%.9g, %.9g, %.9g, %.9g], \"area\": ",
-                       e->n_objects ? ",\n" : "", (unsigned long long)(e->n_objects + 1), (unsigned long long)image,
-                       (long long)classes->category_id[o->label], x, y, w, h);
-        sd_json_write_double(&e->annotations, o->area > 0 ? o->area : w * h);
-        sd_text_printf(&e->annotations, ", \"iscrowd\": %d, \"ignore\": %d}", (o->flags & SODET_BOX_CROWD) != 0,
-                       (o->flags & SODET_BOX_DIFFICULT) != 0);
-        e->n_objects++;
-    }
-}
-
-static sodet_status write_sample(export *e, const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)
+static sodet_status write_sample(sd_coco_text *t, const char *folder, const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)
 {
     sodet_status status = sd_dataset_load(d, i, s, err);
     if (status != SODET_OK)
         return status;
-    char name[64], path[4096];
+    char name[64], path[4096], number[4][32];
     snprintf(name, sizeof name, "%06llu.png", (unsigned long long)(i + 1));
-    snprintf(path, sizeof path, "%s/%s", e->folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     status = sd_png_write(path, s->stored.rgb, s->stored.width, s->stored.height, err);
     if (status != SODET_OK)
         return status;
-    sd_text_printf(&e->images, "%s{\"id\": %llu, \"file_name\": \"%s\", \"width\": %u, \"height\": %u, \"source\": ", i ? ",\n" : "",
-                   (unsigned long long)(i + 1), name, s->stored.width, s->stored.height);
-    sd_json_write_string(&e->images, sd_dataset_item(d, i)->id);
-    sd_text_printf(&e->images, "}");
-    write_objects(e, s, sd_dataset_classes(d), i + 1);
-    return SODET_OK;
-}
-
-static sodet_status write_annotations(export *e, const sd_classes *classes, sodet_err *err)
-{
-    sd_text text = {0};
-    char path[4096];
-    sd_text_printf(&text, "{\"images\": [\n%s\n],\n\"annotations\": [\n%s\n],\n\"categories\": [", e->images.text ? e->images.text : "",
-                   e->annotations.text ? e->annotations.text : "");
-    for (uint32_t c = 0; c < classes->n; c++) {
-        sd_text_printf(&text, "%s{\"id\": %lld, \"name\": ", c ? ", " : "", (long long)classes->category_id[c]);
-        sd_json_write_string(&text, classes->names[c]);
-        sd_text_printf(&text, "}");
+    sd_coco_add_image(t, name, s->stored.width, s->stored.height, sd_dataset_item(d, i)->id);
+    for (uint64_t k = 0; k < s->n_objects; k++) {
+        const sodet_object *o = &s->objects[k];
+        double x = (double)o->box.x1, y = (double)o->box.y1;
+        const double values[4] = {x, y, (double)o->box.x2 - x, (double)o->box.y2 - y};
+        for (uint32_t c = 0; c < 4; c++)
+            snprintf(number[c], sizeof number[c], "%.9g", values[c]);
+        const char *const bbox[4] = {number[0], number[1], number[2], number[3]};
+        sd_coco_add_object(t, o, bbox, sd_dataset_classes(d));
     }
-    sd_text_printf(&text, "]}\n");
-    snprintf(path, sizeof path, "%s/annotations.json", e->folder);
-    sodet_status status = text.failed || e->images.failed || e->annotations.failed
-                              ? SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path)
-                              : sd_file_write_atomic(path, text.text, text.length, err);
-    sd_text_free(&text);
-    return status;
+    return SODET_OK;
 }
 
 static sodet_status export_split(sd_cli *cli, const sd_dataset *d, const char *folder, uint64_t count, sodet_err *err)
 {
-    export e = {.folder = folder};
+    sd_coco_text t = {0};
     sodet_sample *s = NULL;
+    char path[4096];
     uint64_t size = sd_dataset_size(d), n = count && count < size ? count : size;
     cli->started = true;
     sodet_status status = sd_make_folders(folder, err);
     if (status == SODET_OK)
         status = sd_sample_new(d, &s, err);
     for (uint64_t i = 0; i < n && status == SODET_OK; i++)
-        status = write_sample(&e, d, i, s, err);
+        status = write_sample(&t, folder, d, i, s, err);
+    snprintf(path, sizeof path, "%s/annotations.json", folder);
     if (status == SODET_OK)
-        status = write_annotations(&e, sd_dataset_classes(d), err);
+        status = sd_coco_write(&t, path, sd_dataset_classes(d), err);
     if (status == SODET_OK)
-        printf("%s: %llu pictures, %llu objects, annotations.json\n", folder, (unsigned long long)n, (unsigned long long)e.n_objects);
+        printf("%s: %llu pictures, %llu objects, annotations.json\n", folder, (unsigned long long)n, (unsigned long long)t.n_objects);
     sd_sample_free(s);
-    sd_text_free(&e.images);
-    sd_text_free(&e.annotations);
+    sd_coco_text_free(&t);
     return status;
 }
 
@@ -184,21 +147,24 @@ static sodet_status draw_split(sd_cli *cli, const sd_config *cfg, const sd_split
 
 static sodet_status run(sd_cli *cli, sodet_err *err)
 {
-    static const char *const verbs[] = {"check", "draw", "export"};
+    static const char *const verbs[] = {"check", "draw", "export", "convert"};
+    enum { CHECK, DRAW, EXPORT, CONVERT, N_VERBS };
     uint32_t verb = 0;
-    while (verb < 3 && (cli->n_files != 1 || strcmp(cli->files[0], verbs[verb]) != 0))
+    while (verb < N_VERBS && (cli->n_files != 1 || strcmp(cli->files[0], verbs[verb]) != 0))
         verb++;
-    if (verb == 3)
+    if (verb == N_VERBS)
         return SODET_FAIL(err, SODET_E_INVALID,
-                          "data %s: expected `sodet data check x.ini`, `sodet data draw x.ini --output FOLDER` or `sodet data export "
-                          "x.ini --output FOLDER`",
+                          "data %s: expected `sodet data check x.ini`, `sodet data draw x.ini --output FOLDER`, `sodet data export x.ini "
+                          "--output FOLDER` or `sodet data convert x.ini --to LAYOUT --output FOLDER`",
                           cli->n_files ? cli->files[0] : "");
     const char *folder = sd_cli_flag(cli, "--output"), *split = sd_cli_flag(cli, "--split");
-    if (!folder && verb > 0)
+    if (!folder && verb != CHECK)
         return SODET_FAIL(err, SODET_E_INVALID, "data %s: --output FOLDER is missing: where the pictures are to be written", verbs[verb]);
     bool train = split && strcmp(split, "train") == 0;
     if (split && !train && strcmp(split, "val") != 0)
         return SODET_FAIL(err, SODET_E_INVALID, "data %s: --split %s: expected train or val", verbs[verb], split);
+    if (verb == CONVERT)
+        return sd_data_convert(cli, err);
     uint64_t count;
     sd_config *cfg = NULL;
     sd_split set = {0};
@@ -209,29 +175,35 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     if (status == SODET_OK)
         status = sd_split_open(cfg, which, NULL, 0, &set, err);
     if (status == SODET_OK)
-        status = verb == 0   ? check_split(cli, set.dataset, err)
-                 : verb == 1 ? draw_split(cli, cfg, &set, which, folder, count, err)
-                             : export_split(cli, set.dataset, folder, count, err);
+        status = verb == CHECK  ? check_split(cli, set.dataset, err)
+                 : verb == DRAW ? draw_split(cli, cfg, &set, which, folder, count, err)
+                                : export_split(cli, set.dataset, folder, count, err);
     sd_split_close(&set);
     sd_config_close(cfg);
     return status;
 }
 
 static const sd_flag flags[] = {
-    {"--output", "FOLDER", "draw, export: where pictures and annotations.json are written"},
-    {"--split", "train|val", "which of [data]'s sets (val)"},
+    {"--output", "FOLDER", "draw, export, convert: where pictures and annotations are written"},
+    {"--split", "train|val", "which of [data]'s sets (val; convert: both)"},
     {"--count", "N", "draw, export: the first N samples (all)"},
+    {"--to", "voc|coco|yolo|csv", "convert: the layout to write"},
+    {"--section", "LABEL", "convert: [dataset.LABEL] in the place of [data]'s sets"},
+    {"--pictures", "copy|link|leave", "convert: copied, linked to, or named where they are (copy)"},
     {NULL, NULL, NULL},
 };
 extern const sd_command sd_cmd_data;
 const sd_command sd_cmd_data = {
     .name = "data",
-    .synopsis = "check|draw|export x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [--count N]",
+    .synopsis = "check|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]",
     .summary = "looks at a data set, or writes its pictures and boxes for other programs",
     .help =
         "check reads every annotation and decodes every picture: counts, classes, and each file that is broken (exit code 1 if any is).\n"
         "draw writes pictures with their boxes as they come out of the transforms of [transform] train or val.\n"
-        "export writes pictures as PNG, before the transforms, and the boxes as a COCO annotation file.",
+        "export writes pictures as PNG, before the transforms, and the boxes as a COCO annotation file.\n"
+        "convert writes the sets in the layout of voc, coco, yolo or csv: picture files as they are, boxes that read back equal, and a "
+        "data.ini.\n"
+        "What the layout cannot hold (crowds, difficult objects) is counted and said.",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_FILES,
     .flags = flags,
     .run = run,

@@ -17,7 +17,7 @@ typedef struct picture {
 typedef struct annotation {
     int64_t id, image, category; /* category: index of the class after reading */
     double box[4], area;         /* area < 0: not given */
-    uint32_t crowd;
+    uint32_t flags;              /* SODET_BOX_* */
     uint32_t picture;
 } annotation;
 
@@ -115,8 +115,11 @@ static void read_annotation(sodet_coco *c, sd_json *j)
             if (!sd_json_null(j))
                 a.area = sd_json_double(j);
         } else if (sd_json_is(key, "iscrowd")) {
-            if (!sd_json_null(j))
-                a.crowd = sd_json_bool(j);
+            a.flags |= !sd_json_null(j) && sd_json_bool(j) ? SODET_BOX_CROWD : 0u;
+        } else if (sd_json_is(key, "difficult")) {
+            a.flags |= !sd_json_null(j) && sd_json_bool(j) ? SODET_BOX_DIFFICULT : 0u;
+        } else if (sd_json_is(key, "truncated")) {
+            a.flags |= !sd_json_null(j) && sd_json_bool(j) ? SODET_BOX_TRUNCATED : 0u;
         } else {
             sd_json_skip(j);
         }
@@ -127,7 +130,7 @@ static void read_annotation(sodet_coco *c, sd_json *j)
             sd_json_fail(j, "annotation %lld has no \"%s\"", (long long)a.id, names[i]);
     }
     double own = a.box[2] * a.box[3];
-    if (a.area >= 0 && own > 0 && !a.crowd)
+    if (a.area >= 0 && own > 0 && !(a.flags & SODET_BOX_CROWD))
         c->odd_areas += a.area > own * 1.01 + 1 || (a.area < own * 0.001 && own > 100);
     grow(j, &c->annotations, &c->annotations_capacity, c->n_annotations + 1, sizeof a);
     if (j->status == SODET_OK)
@@ -330,8 +333,7 @@ sodet_status sodet_coco_describe(const sodet_coco *c, uint64_t index, sodet_samp
     for (uint64_t i = 0; i < p->n; i++) {
         const annotation *a = &c->ordered[p->first + i];
         sodet_box box = {(float)a->box[0], (float)a->box[1], (float)(a->box[0] + a->box[2]), (float)(a->box[1] + a->box[3])};
-        sodet_status status =
-            sodet_sample_add_object(out, c->classes[a->category], box, a->crowd ? SODET_BOX_CROWD : 0, a->area, a->id, err);
+        sodet_status status = sodet_sample_add_object(out, c->classes[a->category], box, a->flags, a->area, a->id, err);
         if (status != SODET_OK)
             return sd_fail_in(err, status, "%s: annotation %lld", c->path, (long long)a->id);
     }

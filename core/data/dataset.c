@@ -478,13 +478,18 @@ sodet_status sd_dataset_describe(const sd_dataset *d, uint64_t i, sodet_sample *
     return status;
 }
 
-sodet_status sd_dataset_load(const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)
+sodet_status sd_dataset_locate(const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)
 {
     sodet_status status = sd_dataset_describe(d, i, s, err);
     if (status != SODET_OK)
         return status;
     const sd_item *item = &d->items[i];
     const sd_dataset_part *part = &d->parts[item->part];
-    status = part->ops->pixels(part->self, item->row, s, err);
+    return part->ops->pixels(part->self, item->row, s, err);
+}
+
+sodet_status sd_dataset_load(const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)
+{
+    sodet_status status = sd_dataset_locate(d, i, s, err);
     return status == SODET_OK ? sd_sample_decode(s, err) : status;
 }

@@ -80,6 +80,8 @@ sodet_status sd_sample_new(const sd_dataset *d, struct sodet_sample **out, sodet
 void sd_sample_free(struct sodet_sample *s); /* accepts NULL */
 /* Objects in pixels of the picture as stored in the file (turned upright); nothing is opened. Resets the sample first. */
 sodet_status sd_dataset_describe(const sd_dataset *d, uint64_t i, struct sodet_sample *s, sodet_err *err);
+/* The same with the picture as the data set gives it, not decoded: path, bytes or pixels (data/sample.h); objects are not clipped. */
+sodet_status sd_dataset_locate(const sd_dataset *d, uint64_t i, struct sodet_sample *s, sodet_err *err);
 /* The same with the decoded picture; objects are clipped to it. */
 sodet_status sd_dataset_load(const sd_dataset *d, uint64_t i, struct sodet_sample *s, sodet_err *err);
 

@@ -2,7 +2,8 @@
  *
  * The file is read once, strictly, in the order in which it is; segmentations and whatever else is unknown are skipped. Category ids may have
  * gaps and come in any order: classes are the categories by rising id. Image and annotation ids are opaque (0 and negative ones too).
- * iscrowd is 0 where it is missing, area that of the box. Images without annotations are samples like others. Boxes are [x, y, w, h] with x, y
+ * iscrowd is 0 where it is missing, area that of the box. "difficult" and "truncated", VOC's marks, are no keys of COCO's but are read where
+ * they stand. Images without annotations are samples like others. Boxes are [x, y, w, h] with x, y
  * from 0. Duplicate ids of images, annotations of unknown images or categories, and missing required keys are errors with place and id. */
 #ifndef SODET_COCO_H
 #define SODET_COCO_H

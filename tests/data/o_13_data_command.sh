@@ -58,5 +58,25 @@ expect "check of a cut file" 1 "5 pictures decoded, 1 broken"
 rm "$dir/files/000005.png"
 run data check "$dir/files.ini"
 expect "check of a lost file" 1 "4 pictures decoded, 2 broken"
+
+# Drawn pictures into every layout; what comes out is read by its own data.ini, and goes into another layout.
+for layout in voc coco yolo csv; do
+    run data convert "$dir/shapes.ini" --to $layout --output "$dir/$layout" --split train
+    expect "convert to $layout" 0 "train: 6 pictures"
+    run data check "$dir/$layout/data.ini"
+    expect "check of $layout" 0 "6 pictures decoded, 0 broken"
+    run data convert "$dir/$layout/data.ini" --to coco --output "$dir/$layout.again" --section train --pictures leave
+    expect "convert from $layout" 0 "train: 6 pictures"
+    sed 's/"file_name": "[^"]*"/"file_name": ""/' "$dir/$layout.again/annotations/instances_train.json" >"$dir/$layout.json"
+    cmp "$dir/voc.json" "$dir/$layout.json" || { echo "$layout: other objects than voc's"; failed=1; }
+done
+run data convert "$dir/shapes.ini" --to yolo --output "$dir/left" --pictures link
+expect "links to drawn pictures" 1 "use --pictures copy"
+run data convert "$dir/shapes.ini" --to darknet --output "$dir/left"
+expect "unknown layout" 2 "--to darknet: expected one of voc, coco, yolo, csv"
+run data convert "$dir/shapes.ini" --to voc --output "$dir/left" --section lost
+expect "unknown section" 2 "there is no [dataset.lost]"
+run data convert "$dir/shapes.ini" --to voc --output "$dir/voc"
+expect "a folder in use" 2 "is not empty"
 [ $failed = 0 ] && echo "data: all as expected"
 exit $failed

@@ -78,7 +78,7 @@ static inline bool box_is(const sodet_sample *s, uint32_t i, double x1, double y
 }
 
 /* The sample of that id is described; false if there is none. */
-static bool at(set *s, const char *id)
+static inline bool at(set *s, const char *id)
 {
     for (uint64_t i = 0; i < sd_dataset_size(s->d); i++) {
         if (strcmp(sd_dataset_item(s->d, i)->id, id) == 0)
