@@ -8,22 +8,24 @@
 
 /* Short forms as the reference scripts have them, and the keys they stand for. %s is the value. */
 static const struct {
-    const char *flag, *keys[4], *help;
+    sd_flag flag;
+    const char *keys[4];
 } aliases[] = {
-    {"-j", {"data.workers=%s"}, "loader threads"},
-    {"--lr", {"optimizer.lr=%s"}, "learning rate"},
-    {"--lr-decay", {"schedule.factor=%s"}, "what the rate is multiplied by at a milestone"},
-    {"--lr-decay-epoch", {"schedule.type=multistep", "schedule.unit=epochs", "schedule.milestones=%s"}, "milestones, in epochs: 160,200"},
-    {"--epochs", {"schedule.unit=epochs", "schedule.total=%s"}, "length of the run"},
-    {"--batch-size", {"train.batch=%s"}, "pictures per batch, over all devices"},
-    {"--data-shape", {"input.size=%s"}, "width x height of the network's input"},
-    {"--nms-thresh", {"head.nms_iou=%s"}, "IoU above which the weaker detection is dropped"},
-    {"--resume", {"run.resume=%s"}, "checkpoint to continue"},
-    {"--gpus", {"run.devices=cuda:%s"}, "CUDA devices: 0,1"},
-    {"--seed", {"run.seed=%s"}, "seed of everything random"},
-    {"--train-split", {NULL}, "split of every training data set"},
-    {"--val-split", {NULL}, "split of every validation data set"},
-    {"--dataset", {NULL}, "plugin of every data set"},
+    {{"-j", "N", "loader threads"}, {"data.workers=%s"}},
+    {{"--lr", "RATE", "learning rate"}, {"optimizer.lr=%s"}},
+    {{"--lr-decay", "FACTOR", "what the rate is multiplied by at a milestone"}, {"schedule.factor=%s"}},
+    {{"--lr-decay-epoch", "LIST", "milestones, in epochs: 160,200"},
+     {"schedule.type=multistep", "schedule.unit=epochs", "schedule.milestones=%s"}},
+    {{"--epochs", "N", "length of the run"}, {"schedule.unit=epochs", "schedule.total=%s"}},
+    {{"--batch-size", "N", "pictures per batch, over all devices"}, {"train.batch=%s"}},
+    {{"--data-shape", "WxH", "width x height of the network's input"}, {"input.size=%s"}},
+    {{"--nms-thresh", "IOU", "IoU above which the weaker detection is dropped"}, {"head.nms_iou=%s"}},
+    {{"--resume", "FILE", "checkpoint to continue"}, {"run.resume=%s"}},
+    {{"--gpus", "LIST", "CUDA devices: 0,1"}, {"run.devices=cuda:%s"}},
+    {{"--seed", "N", "seed of everything random"}, {"run.seed=%s"}},
+    {{"--train-split", "NAME", "split of every training data set"}, {NULL}},
+    {{"--val-split", "NAME", "split of every validation data set"}, {NULL}},
+    {{"--dataset", "NAME", "plugin of every data set"}, {NULL}},
 };
 enum { N_ALIASES = sizeof aliases / sizeof aliases[0] };
 
@@ -101,7 +103,7 @@ static sodet_status add_positional(sd_cli *cli, const char *text, bool literal, 
 
 static sodet_status add_alias(sd_cli *cli, size_t which, const char *value, sodet_err *err)
 {
-    const char *flag = aliases[which].flag;
+    const char *flag = aliases[which].flag.name;
     if (strcmp(flag, "--train-split") == 0)
         cli->train_split = value;
     else if (strcmp(flag, "--val-split") == 0)
@@ -150,7 +152,7 @@ static sodet_status unknown_flag(const sd_cli *cli, const char *name, sodet_err 
     for (const sd_flag *f = common; f->name; f++)
         names[n++] = f->name;
     for (size_t i = 0; i < N_ALIASES && (cli->command->takes & SD_TAKES_INI); i++)
-        names[n++] = aliases[i].flag;
+        names[n++] = aliases[i].flag.name;
     const char *near = sd_nearest(name, names, n);
     if (near)
         return SODET_FAIL(err, SODET_E_INVALID, "unknown flag %s; did you mean %s?", name, near);
@@ -179,7 +181,7 @@ static sodet_status add_flag(sd_cli *cli, int argc, char **argv, int *i, sodet_e
     for (const sd_flag *f = common; f->name && !flag; f++)
         flag = strcmp(f->name, name) == 0 ? f : NULL;
     for (size_t k = 0; k < N_ALIASES && !flag && (cli->command->takes & SD_TAKES_INI); k++)
-        alias = strcmp(aliases[k].flag, name) == 0 ? k : alias;
+        alias = strcmp(aliases[k].flag.name, name) == 0 ? k : alias;
     if (!flag && alias == N_ALIASES)
         return unknown_flag(cli, name, err);
     bool wants = alias < N_ALIASES || flag->value;
@@ -307,28 +309,40 @@ sodet_status sd_cli_flag_uint(const sd_cli *cli, const char *name, uint64_t leas
     return SODET_OK;
 }
 
-static void help_flag(const char *name, const char *value, const char *help, sd_text *out)
+void sd_cli_each_flag(const sd_command *command, sd_cli_visit *visit, void *context)
 {
+    for (const sd_flag *f = command->flags; f && f->name; f++)
+        visit(context, SD_FLAG_OWN, f);
+    for (const sd_flag *f = common; f->name; f++) {
+        if (strcmp(f->name, "--json") != 0 || (command->takes & SD_TAKES_JSON))
+            visit(context, SD_FLAG_COMMON, f);
+    }
+    for (size_t i = 0; i < N_ALIASES && (command->takes & SD_TAKES_INI); i++)
+        visit(context, SD_FLAG_SHORT, &aliases[i].flag);
+}
+
+typedef struct help {
+    sd_text *out;
+    uint32_t group;
+} help;
+
+static void help_flag(void *context, uint32_t group, const sd_flag *flag)
+{
+    help *h = context;
     char head[80];
-    snprintf(head, sizeof head, "%s%s%s", name, value ? " " : "", value ? value : "");
-    sd_text_printf(out, "  %-24s %s\n", head, help);
+    if (group == SD_FLAG_SHORT && h->group != group)
+        sd_text_printf(h->out, "\nshort forms (each prints the key it sets):\n");
+    h->group = group;
+    snprintf(head, sizeof head, "%s%s%s", flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
+    sd_text_printf(h->out, "  %-24s %s\n", head, flag->help);
 }
 
 void sd_cli_help(const sd_command *command, sd_text *out)
 {
+    help h = {out, SD_FLAG_OWN};
     sd_text_printf(out, "sodet %s: %s\n\nusage: sodet %s %s\n", command->name, command->summary, command->name, command->synopsis);
     if (command->help)
         sd_text_printf(out, "\n%s\n", command->help);
     sd_text_printf(out, "\nflags:\n");
-    for (const sd_flag *f = command->flags; f && f->name; f++)
-        help_flag(f->name, f->value, f->help, out);
-    for (const sd_flag *f = common; f->name; f++) {
-        if (strcmp(f->name, "--json") != 0 || (command->takes & SD_TAKES_JSON))
-            help_flag(f->name, f->value, f->help, out);
-    }
-    if (!(command->takes & SD_TAKES_INI))
-        return;
-    sd_text_printf(out, "\nshort forms (each prints the key it sets):\n");
-    for (size_t i = 0; i < N_ALIASES; i++)
-        help_flag(aliases[i].flag, "VALUE", aliases[i].help, out);
+    sd_cli_each_flag(command, help_flag, &h);
 }

@@ -17,7 +17,7 @@
 /* A flag of one command. Those of all commands: --json --plugin-dir DIR --verbose -v --quiet -q --help -h, and the short forms. */
 typedef struct sd_flag {
     const char *name;  /* "--out" */
-    const char *value; /* "FILE", or NULL: the flag has none */
+    const char *value; /* "FILE", "DIR", "train|val": what completion offers; other words: nothing. NULL: the flag has none */
     const char *help;
 } sd_flag;
 
@@ -32,7 +32,8 @@ typedef struct sd_command {
     const char *name, *synopsis, *summary; /* synopsis: "x.ini [section.key=value ...] [--out FILE]", without "sodet <name>" */
     const char *help;                      /* paragraphs below the synopsis; may be NULL */
     uint32_t takes;
-    const sd_flag *flags; /* ends at a row without a name; may be NULL */
+    const sd_flag *flags;        /* ends at a row without a name; may be NULL */
+    void (*words)(sd_text *out); /* words that may stand among the arguments, separated by blanks: for completion; may be NULL */
     sodet_status (*run)(struct sd_cli *cli, sodet_err *err);
 } sd_command;
 
@@ -71,6 +72,10 @@ sodet_status sd_cli_flag_uint(const sd_cli *cli, const char *name, uint64_t leas
 sodet_status sd_cli_parse(sd_cli *cli, const sd_command *command, int argc, char **argv, sodet_err *err);
 void sd_cli_free(sd_cli *cli);
 void sd_cli_help(const sd_command *command, sd_text *out);
+/* Every flag that the command knows, in the order of its help: its own, those of all commands, short forms of keys. */
+enum { SD_FLAG_OWN, SD_FLAG_COMMON, SD_FLAG_SHORT };
+typedef void sd_cli_visit(void *context, uint32_t group, const sd_flag *flag);
+void sd_cli_each_flag(const sd_command *command, sd_cli_visit *visit, void *context);
 const sd_command *sd_cli_find(const char *name);
 
 #endif

@@ -525,6 +525,11 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     return s;
 }
 
+static void words(sd_text *out)
+{
+    sd_text_printf(out, "%s %s %s", modes[0], modes[1], modes[2]);
+}
+
 static const sd_flag flags[] = {{"--batch", "N", "pictures per step, over all devices (inference: one each; else [train] batch)"},
                                 {"--seconds", "S", "how long to measure, after the warm-up (10); at least five steps"},
                                 {"--detections", NULL, "inference with what makes detections of the network's outputs"},
@@ -550,5 +555,6 @@ const sd_command sd_cmd_bench = {
         "steps), \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" (seconds), \"flops\", \"bytes\", \"implementation\"}]}",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_FILES | SD_TAKES_JSON,
     .flags = flags,
+    .words = words,
     .run = run,
 };

@@ -145,10 +145,17 @@ static sodet_status draw_split(sd_cli *cli, const sd_config *cfg, const sd_split
     return status;
 }
 
+static const char *const verbs[] = {"check", "draw", "export", "convert"};
+enum { CHECK, DRAW, EXPORT, CONVERT, N_VERBS };
+
+static void words(sd_text *out)
+{
+    for (int i = 0; i < N_VERBS; i++)
+        sd_text_printf(out, "%s%s", i ? " " : "", verbs[i]);
+}
+
 static sodet_status run(sd_cli *cli, sodet_err *err)
 {
-    static const char *const verbs[] = {"check", "draw", "export", "convert"};
-    enum { CHECK, DRAW, EXPORT, CONVERT, N_VERBS };
     uint32_t verb = 0;
     while (verb < N_VERBS && (cli->n_files != 1 || strcmp(cli->files[0], verbs[verb]) != 0))
         verb++;
@@ -206,5 +213,6 @@ const sd_command sd_cmd_data = {
         "What the layout cannot hold (crowds, difficult objects) is counted and said.",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_FILES,
     .flags = flags,
+    .words = words,
     .run = run,
 };

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/cli/cli.h"
+#include "core/cli/help.h"
 #include "core/plugin/plugin.h"
 
 static const char topic_ini[] =
@@ -37,14 +38,12 @@ static const char topic_exit[] =
     "130, 143 interrupted, with a checkpoint to resume from; 75 stopped to be queued again (SIGUSR1).\n"
     "Results go to the standard output, everything else to the standard error.\n";
 
-static const struct {
-    const char *name, *summary, *text;
-} topics[] = {
+const sd_topic sd_help_topics[] = {
     {"ini", "how a configuration is written", topic_ini},
     {"plugins", "where plugins come from", topic_plugins},
     {"exit", "exit codes and streams", topic_exit},
+    {0},
 };
-enum { N_TOPICS = sizeof topics / sizeof topics[0] };
 
 static void help_schema(const sd_schema *schema)
 {
@@ -60,8 +59,8 @@ static void overview(void)
     for (int i = 0; sd_commands[i]; i++)
         printf("  %-12s %s\n", sd_commands[i]->name, sd_commands[i]->summary);
     printf("\ntopics:\n");
-    for (int i = 0; i < N_TOPICS; i++)
-        printf("  %-12s %s\n", topics[i].name, topics[i].summary);
+    for (int i = 0; sd_help_topics[i].name; i++)
+        printf("  %-12s %s\n", sd_help_topics[i].name, sd_help_topics[i].summary);
     printf("  %-12s %s\n", "ops", "the operators of the graph");
     printf("\nsections of an INI file, with their keys:\n ");
     for (uint32_t i = 0; i < sd_core_section_count; i++)
@@ -92,9 +91,9 @@ static sodet_status run_one(const char *word, sodet_err *err)
         sd_text_free(&text);
         return SODET_OK;
     }
-    for (int i = 0; i < N_TOPICS; i++) {
-        if (strcmp(topics[i].name, word) == 0) {
-            fputs(topics[i].text, stdout);
+    for (int i = 0; sd_help_topics[i].name; i++) {
+        if (strcmp(sd_help_topics[i].name, word) == 0) {
+            fputs(sd_help_topics[i].text, stdout);
             return SODET_OK;
         }
     }
@@ -123,8 +122,8 @@ static sodet_status run_one(const char *word, sodet_err *err)
     uint64_t n = 0;
     for (int i = 0; sd_commands[i]; i++)
         names[n++] = sd_commands[i]->name;
-    for (int i = 0; i < N_TOPICS; i++)
-        names[n++] = topics[i].name;
+    for (int i = 0; sd_help_topics[i].name; i++)
+        names[n++] = sd_help_topics[i].name;
     for (uint32_t i = 0; i < sd_core_section_count; i++)
         names[n++] = sd_core_sections[i].section;
     const char *near = sd_nearest(word, names, n);
@@ -132,9 +131,48 @@ static sodet_status run_one(const char *word, sodet_err *err)
                       near ? near : "", near ? "?" : "; `sodet help` lists them");
 }
 
+static sodet_status print_made(const sd_cli *cli, sodet_err *err)
+{
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    const char *shell = sd_cli_flag(cli, "--completion");
+    const sd_command *command = cli->n_files ? sd_cli_find(cli->files[0]) : NULL;
+    sd_text text = {0};
+    if (shell && (sd_cli_flag(cli, "--man") || cli->n_files))
+        return SODET_FAIL(err, SODET_E_INVALID, "--completion %s stands alone", shell);
+    if (cli->n_files > 1)
+        return SODET_FAIL(err, SODET_E_INVALID, "--man: one command at a time, %s is one too many", cli->files[1]);
+    if (!shell && cli->n_files && !command)
+        return SODET_FAIL(err, SODET_E_INVALID, "--man %s: there is no such command; `sodet help` lists them", cli->files[0]);
+    if (shell && !sd_complete(shell, &text)) {
+        const char *near = sd_nearest(shell, shells, 3);
+        return SODET_FAIL(err, SODET_E_INVALID, "--completion %s: bash, zsh or fish is expected%s%s%s", shell,
+                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    if (!shell)
+        sd_man(command, &text);
+    sodet_status s = text.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
+    if (s == SODET_OK)
+        fputs(text.text, stdout);
+    sd_text_free(&text);
+    return s;
+}
+
+static void words(sd_text *out)
+{
+    for (int i = 0; sd_commands[i]; i++)
+        sd_text_printf(out, "%s ", sd_commands[i]->name);
+    for (int i = 0; sd_help_topics[i].name; i++)
+        sd_text_printf(out, "%s ", sd_help_topics[i].name);
+    for (uint32_t i = 0; i < sd_core_section_count; i++)
+        sd_text_printf(out, "%s ", sd_core_sections[i].section);
+    sd_text_printf(out, "ops");
+}
+
 static sodet_status run(sd_cli *cli, sodet_err *err)
 {
     sodet_status s = SODET_OK;
+    if (sd_cli_flag(cli, "--completion") || sd_cli_flag(cli, "--man"))
+        return print_made(cli, err);
     if (cli->n_files == 0)
         overview();
     for (uint64_t i = 0; i < cli->n_files && s == SODET_OK; i++) {
@@ -145,11 +183,17 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     return s;
 }
 
+static const sd_flag flags[] = {
+    {"--completion", "bash|zsh|fish", "print the shell's completion of sodet: source <(sodet help --completion bash)"},
+    {"--man", NULL, "print the manual page of the command, or of sodet: sodet help --man train | man -l -"},
+    {0}};
 const sd_command sd_cmd_help;
 const sd_command sd_cmd_help = {
     .name = "help",
-    .synopsis = "[command | topic | section | kind/name | ops]",
+    .synopsis = "[command | topic | section | kind/name | ops] [--man] | --completion bash|zsh|fish",
     .summary = "this help: commands, topics, keys of sections, options of plugins",
     .takes = SD_TAKES_FILES,
+    .flags = flags,
+    .words = words,
     .run = run,
 };

@@ -69,6 +69,12 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     return SODET_OK;
 }
 
+static void words(sd_text *out)
+{
+    for (uint32_t k = 1; sd_kind_name(k); k++)
+        sd_text_printf(out, "%s%s", k > 1 ? " " : "", sd_kind_name(k));
+}
+
 const sd_command sd_cmd_list;
 const sd_command sd_cmd_list = {
     .name = "list",
@@ -77,5 +83,6 @@ const sd_command sd_cmd_list = {
     .help = "Kinds: backbone neck head loss dataset transform evaluator backend transport.\n"
             "--json: {\"plugins\": [{\"kind\", \"name\", \"path\", \"summary\" or \"refused\"}]}",
     .takes = SD_TAKES_FILES | SD_TAKES_JSON,
+    .words = words,
     .run = run,
 };

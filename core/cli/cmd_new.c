@@ -106,16 +106,24 @@ static sodet_status check_name(const char *name, sodet_err *err)
     return SODET_OK;
 }
 
+static const char *const kinds[] = {"dataset", "head", "loss", "backbone", "neck", "transform", "evaluator"};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static void words(sd_text *out)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        sd_text_printf(out, "%s%s", i ? " " : "", kinds[i]);
+}
+
 static sodet_status run(sd_cli *cli, sodet_err *err)
 {
-    static const char *const kinds[] = {"dataset", "head", "loss", "backbone", "neck", "transform", "evaluator"};
     if (cli->n_files != 2)
         return SODET_FAIL(err, SODET_E_INVALID, "usage: sodet new %s", cli->command->synopsis);
     made m = {cli->files[0], cli->files[1], sd_cli_flag(cli, "--folder")};
     char source[64], target[64];
     snprintf(source, sizeof source, "%.40s.c", m.kind);
     if (!find(source)) {
-        const char *near = sd_nearest(m.kind, kinds, 7);
+        const char *near = sd_nearest(m.kind, kinds, N_KINDS);
         return SODET_FAIL(err, SODET_E_INVALID,
                           "%s: there is no template for it%s%s%s; kinds: dataset head loss backbone neck transform evaluator", m.kind,
                           near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
@@ -156,5 +164,6 @@ const sd_command sd_cmd_new = {
         "a README and a test (two training steps on drawn pictures).",
     .takes = SD_TAKES_FILES,
     .flags = flags,
+    .words = words,
     .run = run,
 };

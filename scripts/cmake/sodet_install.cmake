@@ -1,5 +1,31 @@
 # FHS installation, pkg-config and find_package.
 include(CMakePackageConfigHelpers)
+
+# Completion and manual pages: what the program prints of its own tables.
+set(made)
+function(sodet_made file)
+    add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${file}
+        COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/${file} -P ${CMAKE_SOURCE_DIR}/scripts/cmake/sodet_write.cmake
+            -- $<TARGET_FILE:sodet_program> help ${ARGN}
+        DEPENDS sodet_program ${CMAKE_SOURCE_DIR}/scripts/cmake/sodet_write.cmake VERBATIM)
+    set(made ${made} ${CMAKE_BINARY_DIR}/${file} PARENT_SCOPE)
+endfunction()
+sodet_made(completions/sodet --completion bash)
+sodet_made(completions/_sodet --completion zsh)
+sodet_made(completions/sodet.fish --completion fish)
+sodet_made(man/sodet.1 --man)
+file(GLOB commands CONFIGURE_DEPENDS core/cli/cmd_*.c)
+foreach(command ${commands})
+    get_filename_component(name ${command} NAME_WE)
+    string(REGEX REPLACE "^cmd_" "" name ${name})
+    sodet_made(man/sodet-${name}.1 --man ${name})
+endforeach()
+add_custom_target(sodet_made ALL DEPENDS ${made})
+install(FILES ${CMAKE_BINARY_DIR}/completions/sodet DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${CMAKE_BINARY_DIR}/completions/_sodet DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${CMAKE_BINARY_DIR}/completions/sodet.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+
 install(TARGETS sodet EXPORT sodet-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS sodet_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/sodet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
