@@ -145,8 +145,8 @@ static sodet_status draw_split(sd_cli *cli, const sd_config *cfg, const sd_split
     return status;
 }
 
-static const char *const verbs[] = {"check", "draw", "export", "convert"};
-enum { CHECK, DRAW, EXPORT, CONVERT, N_VERBS };
+static const char *const verbs[] = {"check", "draw", "export", "convert", "adopt"};
+enum { CHECK, DRAW, EXPORT, CONVERT, ADOPT, N_VERBS };
 
 static void words(sd_text *out)
 {
@@ -156,13 +156,17 @@ static void words(sd_text *out)
 
 static sodet_status run(sd_cli *cli, sodet_err *err)
 {
+    if (cli->n_files == 2 && strcmp(cli->files[0], verbs[ADOPT]) == 0 && !cli->ini)
+        return sd_data_adopt(cli, cli->files[1], err);
+    if (!cli->ini && cli->n_overrides == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "data: which configuration? usage: sodet data %s", cli->command->synopsis);
     uint32_t verb = 0;
-    while (verb < N_VERBS && (cli->n_files != 1 || strcmp(cli->files[0], verbs[verb]) != 0))
+    while (verb < ADOPT && (cli->n_files != 1 || strcmp(cli->files[0], verbs[verb]) != 0))
         verb++;
-    if (verb == N_VERBS)
+    if (verb == ADOPT)
         return SODET_FAIL(err, SODET_E_INVALID,
                           "data %s: expected `sodet data check x.ini`, `sodet data draw x.ini --output FOLDER`, `sodet data export x.ini "
-                          "--output FOLDER` or `sodet data convert x.ini --to LAYOUT --output FOLDER`",
+                          "--output FOLDER`, `sodet data convert x.ini --to LAYOUT --output FOLDER` or `sodet data adopt FOLDER`",
                           cli->n_files ? cli->files[0] : "");
     const char *folder = sd_cli_flag(cli, "--output"), *split = sd_cli_flag(cli, "--split");
     if (!folder && verb != CHECK)
@@ -196,22 +200,28 @@ static const sd_flag flags[] = {
     {"--count", "N", "draw, export: the first N samples (all)"},
     {"--to", "voc|coco|yolo|csv", "convert: the layout to write"},
     {"--section", "LABEL", "convert: [dataset.LABEL] in the place of [data]'s sets"},
+    {"--share", "X", "adopt: part of the pictures to validate with, where the folder has no split (0.2)"},
+    {"--split-seed", "N", "adopt: another seed is another split (1)"},
+    {"--layout", "NAME", "adopt: look for this one alone"},
     {"--pictures", "copy|link|leave", "convert: copied, linked to, or named where they are (copy)"},
     {NULL, NULL, NULL},
 };
 extern const sd_command sd_cmd_data;
 const sd_command sd_cmd_data = {
     .name = "data",
-    .synopsis = "check|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]",
+    .synopsis = "check|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
+                "       sodet data adopt FOLDER [--output x.ini] [--share 0.2] [--split-seed N] [--layout NAME]",
     .summary = "looks at a data set, or writes its pictures and boxes for other programs",
     .help =
+        "adopt recognises the layout of a folder of pictures and labels, splits it if it has no split, and writes an INI that trains "
+        "TinySSD on it.\n"
         "check reads every annotation and decodes every picture: counts, classes, and each file that is broken (exit code 1 if any is).\n"
         "draw writes pictures with their boxes as they come out of the transforms of [transform] train or val.\n"
         "export writes pictures as PNG, before the transforms, and the boxes as a COCO annotation file.\n"
         "convert writes the sets in the layout of voc, coco, yolo or csv: picture files as they are, boxes that read back equal, and a "
         "data.ini.\n"
         "What the layout cannot hold (crowds, difficult objects) is counted and said.",
-    .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_FILES,
+    .takes = SD_TAKES_INI | SD_TAKES_FILES,
     .flags = flags,
     .words = words,
     .run = run,

@@ -5,5 +5,6 @@
 #include "core/cli/cli.h"
 
 sodet_status sd_data_convert(sd_cli *cli, sodet_err *err);
+sodet_status sd_data_adopt(sd_cli *cli, const char *folder, sodet_err *err);
 
 #endif

@@ -33,18 +33,19 @@ enum { SD_BROKEN_STOP, SD_BROKEN_SKIP };
 enum { SD_LAST_KEEP, SD_LAST_DROP, SD_LAST_WRAP };
 enum { SD_DIFFICULT_KEEP, SD_DIFFICULT_IGNORE, SD_DIFFICULT_DROP };
 typedef struct sd_data_cfg {
-    sodet_string_list train, val;    /* labels of [dataset.<label>] sections */
-    uint32_t workers;                /* loader threads */
-    uint32_t queue;                  /* closed batches kept ready */
-    sodet_string_list classes;       /* names, or one "@file" (see sd_config_path); empty: the dataset's */
-    uint32_t broken;                 /* SD_BROKEN_*: a picture or annotation that cannot be read */
-    uint32_t unknown_class, bad_box; /* SD_BROKEN_*: an object of a class that is not in the list; a box without area */
-    uint32_t drop_empty;             /* pictures without objects are left out */
-    uint32_t ignore_orientation;     /* pictures are not turned as their EXIF tag says */
-    uint64_t max_pixels;             /* of a picture; larger ones are refused before memory is taken */
-    uint32_t shuffle;                /* training order */
-    uint32_t train_limit, val_limit; /* use the first n samples; 0: all */
-    uint32_t last;                   /* SD_LAST_*: the last batch of a training epoch may be smaller, is left out, or is filled up */
+    sodet_string_list train, val;      /* labels of [dataset.<label>] sections */
+    uint32_t workers;                  /* loader threads */
+    uint32_t queue;                    /* closed batches kept ready */
+    sodet_string_list classes;         /* names, or one "@file" (see sd_config_path); empty: the dataset's */
+    uint32_t broken;                   /* SD_BROKEN_*: a picture or annotation that cannot be read */
+    uint32_t unknown_class, bad_box;   /* SD_BROKEN_*: an object of a class that is not in the list; a box without area */
+    uint32_t drop_empty;               /* pictures without objects are left out */
+    uint32_t ignore_orientation;       /* pictures are not turned as their EXIF tag says */
+    uint64_t max_pixels;               /* of a picture; larger ones are refused before memory is taken */
+    uint32_t shuffle;                  /* training order */
+    uint32_t train_limit, val_limit;   /* use the first n samples; 0: all */
+    const char *train_list, *val_list; /* files of sample ids: only these are used; NULL: all */
+    uint32_t last;                     /* SD_LAST_*: the last batch of a training epoch may be smaller, is left out, or is filled up */
     uint32_t difficult; /* SD_DIFFICULT_*: objects so marked, in training: as others, neither positive nor negative, or left out */
     double min_side;    /* network pixels; objects with a shorter side after the transforms do not train */
 } sd_data_cfg;

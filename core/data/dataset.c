@@ -5,12 +5,19 @@
 #include <string.h>
 
 #include "core/data/sample.h"
+#include "sodet/files.h"
 
 typedef struct files { /* the part behind sd_dataset_of_files */
     const char **paths;
     uint64_t n;
     sd_pool pool;
 } files;
+
+typedef struct listed { /* a line of the rules' list */
+    const char *id;
+    uint64_t line;
+    bool seen;
+} listed;
 
 struct sd_dataset {
     sd_dataset_part *parts;
@@ -29,6 +36,9 @@ struct sd_dataset {
     uint64_t fingerprint;
     sd_pool pool;
     sodet_sample *probe;
+    sodet_lines *list; /* of rules.list, while the set is opened */
+    listed *listed;    /* by id */
+    uint64_t n_listed;
     bool failed;  /* the listener ran out of memory */
     files *files; /* NULL unless the set is one of files */
 };
@@ -133,9 +143,60 @@ static void number_classes(sd_dataset *d)
 
 /* ---- the first look at every annotation ---- */
 
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const listed *)a)->id, ((const listed *)b)->id);
+}
+
+static sodet_status read_list(sd_dataset *d, sodet_err *err)
+{
+    sodet_status status = sodet_lines_read(d->rules.list, &d->list, err);
+    uint64_t n = sodet_lines_count(d->list);
+    if (status == SODET_OK && !(d->listed = sd_alloc(n + 1, sizeof *d->listed)))
+        status = SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for %llu names", d->rules.list, (unsigned long long)n);
+    for (uint64_t i = 0; i < n && status == SODET_OK; i++) {
+        if (*sodet_lines_at(d->list, i))
+            d->listed[d->n_listed++] = (listed){sodet_lines_at(d->list, i), i + 1, false};
+    }
+    if (d->n_listed)
+        qsort(d->listed, d->n_listed, sizeof *d->listed, by_id);
+    return status;
+}
+
+/* The probe's sample is to be used. */
+static bool wanted(sd_dataset *d)
+{
+    const listed key = {.id = d->probe->id.length ? d->probe->id.text : ""};
+    if (!d->rules.list)
+        return true;
+    listed *l = bsearch(&key, d->listed, d->n_listed, sizeof *l, by_id);
+    if (l)
+        l->seen = true;
+    return l != NULL;
+}
+
+static sodet_status all_seen(const sd_dataset *d, sodet_err *err)
+{
+    const listed *first = NULL;
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < d->n_listed; i++) {
+        bool twice = i && strcmp(d->listed[i].id, d->listed[i - 1].id) == 0;
+        if (d->listed[i].seen || twice)
+            continue;
+        n++;
+        if (!first || d->listed[i].line < first->line)
+            first = &d->listed[i];
+    }
+    return !first ? SODET_OK
+                  : SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: %s: no sample has that name (and %llu more); correct or remove the line",
+                               d->rules.list, (unsigned long long)first->line, first->id, (unsigned long long)(n - 1));
+}
+
 static void note(void *context, uint32_t kind, const char *class_name, const char *sentence)
 {
     sd_dataset *d = context;
+    if (!wanted(d))
+        return;
     if (kind == SD_NOTE_BAD_BOX) {
         if (d->census.bad_boxes++ == 0)
             d->census.first_bad_box = sd_pool_strdup(&d->pool, sentence);
@@ -207,6 +268,8 @@ static sodet_status take(sd_dataset *d, uint32_t part, uint64_t row, sodet_err *
     sodet_status status = d->parts[part].ops->describe(d->parts[part].self, row, s, &local);
     if (status == SODET_OK && s->broken != SODET_OK)
         status = SODET_FAIL(&local, s->broken, "sample %llu: no memory", (unsigned long long)row);
+    if (status != SODET_E_MEMORY && !wanted(d))
+        return SODET_OK;
     if (status == SODET_E_MEMORY || (status != SODET_OK && d->rules.bad_file == SD_STOP))
         return SODET_FAIL(err, status, "data set \"%s\": %s", d->parts[part].label, local.text);
     if (status != SODET_OK) {
@@ -276,6 +339,8 @@ sodet_status sd_dataset_open(const sd_dataset_part *parts, uint32_t n_parts, con
     }
     if (status == SODET_OK)
         status = classes ? set_classes(d, classes, n_classes, err) : classes_of_parts(d, err);
+    if (status == SODET_OK && d->rules.list)
+        status = read_list(d, err);
     if (status == SODET_OK)
         status = sd_sample_new(d, &d->probe, err);
     if (status == SODET_OK) {
@@ -290,6 +355,8 @@ sodet_status sd_dataset_open(const sd_dataset_part *parts, uint32_t n_parts, con
         d->probe = NULL;
     }
     sd_free(counts);
+    if (status == SODET_OK && !d->rules.limit)
+        status = all_seen(d, err);
     if (status == SODET_OK && d->failed)
         status = SODET_FAIL(err, SODET_E_MEMORY, "no memory for a table of class names");
     if (status == SODET_OK && d->census.n_unknown && d->rules.unknown_class == SD_STOP)
@@ -370,6 +437,8 @@ void sd_dataset_close(sd_dataset *d)
     if (!d)
         return;
     sd_sample_free(d->probe);
+    sodet_lines_free(d->list);
+    sd_free(d->listed);
     files_free(d->files);
     sd_free(d->parts);
     sd_free(d->names);

@@ -19,6 +19,7 @@ typedef struct sd_data_rules {
     uint32_t ignore_orientation; /* do not turn pictures as their EXIF tag says; default 0 */
     uint64_t max_pixels;         /* width * height of a picture; larger ones are refused before memory is taken; 2^28 */
     uint64_t limit;              /* use the first so many samples only; 0: all */
+    const char *list; /* file of ids, one a line: others are passed over without a count; NULL: all. An id of no sample is an error */
 } sd_data_rules;
 void sd_data_rules_init(sd_data_rules *rules);
 

@@ -110,7 +110,8 @@ static sodet_status open_parts(sd_config *cfg, uint32_t which, const char *const
                                  .drop_empty = data->drop_empty,
                                  .ignore_orientation = data->ignore_orientation,
                                  .max_pixels = data->max_pixels,
-                                 .limit = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit};
+                                 .limit = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit,
+                                 .list = which == SD_SPLIT_TRAIN ? data->train_list : data->val_list};
     return sd_dataset_open(s->part, s->n_parts, classes, n_classes, &rules, &s->dataset, err);
 }
 
