@@ -55,6 +55,10 @@ sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t 
 sodet_status sd_file_write(const char *path, const void *bytes, uint64_t n, sodet_err *err);
 sodet_status sd_make_folders(const char *path, sodet_err *err);          /* mkdir -p */
 char *sd_path_join(sd_pool *pool, const char *folder, const char *name); /* name itself if it is absolute */
+/* Where libsodet.so lies ("": unknown), and where the recipes were installed: seen from the library, so that an installation may lie
+ * anywhere, else as it was configured. */
+const char *sd_library_folder(void);
+const char *sd_recipe_folder(void);
 bool sd_path_exists(const char *path);
 
 /* ---- hashing and random numbers ---- */

@@ -20,7 +20,7 @@ static const struct {
     {{"--batch-size", "N", "pictures per batch, over all devices"}, {"train.batch=%s"}},
     {{"--data-shape", "WxH", "width x height of the network's input"}, {"input.size=%s"}},
     {{"--nms-thresh", "IOU", "IoU above which the weaker detection is dropped"}, {"head.nms_iou=%s"}},
-    {{"--resume", "FILE", "checkpoint to continue"}, {"run.resume=%s"}},
+    {{"--resume", "FILE", "run folder, or checkpoint, to go on from"}, {"run.resume=%s"}},
     {{"--gpus", "LIST", "CUDA devices: 0,1"}, {"run.devices=cuda:%s"}},
     {{"--seed", "N", "seed of everything random"}, {"run.seed=%s"}},
     {{"--train-split", "NAME", "split of every training data set"}, {NULL}},

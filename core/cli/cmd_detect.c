@@ -113,9 +113,10 @@ static sodet_status put_picture(void *context, const sd_batch_item *item, const 
     return sd_found_put(&d->found, &p, x, n, err);
 }
 
-static void progress(void *context, const sd_infer_stats *s)
+static bool progress(void *context, const sd_infer_stats *s)
 {
     sd_cli_progress(((detect *)context)->cli, s->done, s->of);
+    return true;
 }
 
 static sodet_status detect_pictures(detect *d, sd_config *cfg, const sd_trained *net, uint64_t batch, double *seconds, sodet_err *err)

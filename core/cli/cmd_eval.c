@@ -75,9 +75,10 @@ static sodet_status set_evaluators(sd_cli *cli, sd_config *cfg, sodet_err *err)
     return s == SODET_OK ? sd_config_set(cfg, "eval", "best", first, err) : s;
 }
 
-static void progress(void *context, const sd_infer_stats *s)
+static bool progress(void *context, const sd_infer_stats *s)
 {
     sd_cli_progress(context, s->done, s->of);
+    return true;
 }
 
 static void print_text(const sd_validation *v, const sd_infer_stats *stats)

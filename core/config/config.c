@@ -115,7 +115,7 @@ static sodet_status add_base(const layer *l, const origin *from, const char *nam
     snprintf(shown_folder, sizeof shown_folder, "%.*s", slash ? (int)(slash - from->file) : 0, slash ? from->file : "");
     const char *shown = sd_path_join(&cfg->pool, shown_folder, name), *found = beside;
     if (!sd_path_exists(beside) && name[0] != '/' && name[0] != '~') {
-        installed = sd_path_join(&cfg->pool, SODET_CONF_INSTALL, name);
+        installed = sd_path_join(&cfg->pool, sd_recipe_folder(), name);
         if (installed && sd_path_exists(installed))
             found = shown = installed;
     }

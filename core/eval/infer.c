@@ -227,8 +227,8 @@ sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *config, sd_infer_
         sd_loader_stats_get(loader, &l);
         stats->wait = l.wait;
         stats->seconds = sd_now() - begin;
-        if (progress && s == SODET_OK)
-            progress(context, stats);
+        if (progress && s == SODET_OK && !progress(context, stats))
+            s = SODET_FAIL(err, SODET_E_INVALID, "stopped");
     }
     sd_loader_close(loader);
     sd_free(a.detections);

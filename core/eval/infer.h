@@ -24,7 +24,8 @@ typedef struct sd_infer_stats {
     uint64_t done, of, missing; /* pictures */
     double seconds, wait;       /* of it: waiting for the loader */
 } sd_infer_stats;
-typedef void sd_infer_progress(void *context, const sd_infer_stats *so_far); /* after each batch */
+/* After each batch; false ends the run with SODET_E_INVALID, "stopped". */
+typedef bool sd_infer_progress(void *context, const sd_infer_stats *so_far);
 /* loader: a configuration whose shuffling and assigner are not used. progress may be NULL. */
 sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *loader, sd_infer_put *put, sd_infer_progress *progress, void *context,
                           sd_infer_stats *stats, sodet_err *err);

@@ -158,11 +158,10 @@ static sodet_status put(void *context, const sd_batch_item *item, const sodet_de
     return sd_gather_add(v->gather, &image, err);
 }
 
-static void progressed(void *context, const sd_infer_stats *so_far)
+static bool progressed(void *context, const sd_infer_stats *so_far)
 {
     sd_validation *v = context;
-    if (v->progress)
-        v->progress(v->context, so_far);
+    return !v->progress || v->progress(v->context, so_far);
 }
 
 sodet_status sd_validation_run(sd_validation *v, sd_infer *f, const char *detections, sd_infer_progress *progress, void *context,

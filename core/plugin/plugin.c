@@ -101,7 +101,6 @@ static bool add_folder(uint64_t *n, const char *folder)
 
 static const char *const *folders_locked(void)
 {
-    static const char here = 0; /* an address in libsodet.so */
     static const char *const none[] = {NULL};
     uint64_t n = 0;
     for (uint64_t i = 0; i < all.n_added; i++)
@@ -118,12 +117,8 @@ static const char *const *folders_locked(void)
         }
         list += length + (list[length] == ':');
     }
-    Dl_info where;
-    char real[PATH_MAX];
-    if (dladdr(&here, &where) && where.dli_fname && realpath(where.dli_fname, real)) {
-        char *slash = strrchr(real, '/');
-        add_folder(&n, sd_pool_printf(&all.pool, "%.*s/sodet", (int)(slash - real), real));
-    }
+    if (sd_library_folder()[0])
+        add_folder(&n, sd_pool_printf(&all.pool, "%s/sodet", sd_library_folder()));
     add_folder(&n, SODET_PLUGIN_INSTALL);
     return n ? all.folders : none;
 }

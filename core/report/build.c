@@ -11,6 +11,8 @@
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
+#include "core/base/base.h"
+
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
@@ -47,7 +49,7 @@ void sd_build_info_get(sd_build_info *out)
     memset(out, 0, sizeof *out);
     out->version = SODET_VERSION;
     out->build = SODET_BUILD;
-    out->recipes = SODET_CONF_INSTALL;
+    out->recipes = sd_recipe_folder();
 #if defined(__clang__)
     out->compiler = "clang " __clang_version__;
 #else

@@ -32,6 +32,8 @@ typedef struct sd_run {
     const char *terms[SD_TERMS_MOST];
     const sd_batch **batches; /* of a step */
     double began, last_save;
+    const volatile sig_atomic_t *stop; /* NULL: nobody asks the run to end */
+    bool broken_off;                   /* an evaluation, by stop */
 } sd_run;
 
 /* Everything that can be found wrong before the first batch is found here. */

@@ -67,16 +67,24 @@ static bool evaluation_due(const sd_run *r)
     return false;
 }
 
-static void progressed(void *context, const sd_infer_stats *s)
+static bool asked_to_stop(const sd_run *r)
 {
-    sd_report_evaluating(context, s->done, s->of);
+    return r->stop && *r->stop;
 }
 
-/* counts: the result becomes part of the state (best, patience, plateau); else it only decides best.safetensors. */
+static bool progressed(void *context, const sd_infer_stats *s)
+{
+    sd_run *r = context;
+    sd_report_evaluating(r->report, s->done, s->of);
+    r->broken_off = asked_to_stop(r);
+    return !r->broken_off;
+}
+
+/* Nothing is changed by one that fails, or that is stopped. counts: the result becomes part of the state (best, patience, plateau); else it only decides best.safetensors. */
 static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet_err *err)
 {
     sd_infer_stats stats;
-    sodet_status s = sd_validation_run(r->validation, r->infer, NULL, progressed, r->report, &stats, err);
+    sodet_status s = sd_validation_run(r->validation, r->infer, NULL, progressed, r, &stats, err);
     if (s != SODET_OK)
         return s;
     sd_train_state state = r->state;
@@ -190,25 +198,31 @@ static const char *over(const sd_run *r)
     return t->max_steps && r->state.step >= t->max_steps ? "max_steps" : NULL;
 }
 
-static sodet_status loop(sd_run *r, const sd_train_options *o, sd_train_result *out, sodet_err *err)
+static sodet_status stopped(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    out->why = "signal";
+    out->stopped = true;
+    *err = (sodet_err)SODET_ERR_INIT;
+    return save_last(r, out, err);
+}
+
+static sodet_status loop(sd_run *r, sd_train_result *out, sodet_err *err)
 {
     for (;;) {
         sodet_status s = SODET_OK;
         bool boundary = r->state.epoch > r->state.boundary, evaluated = false;
-        /* A stop comes before an evaluation that is due: the resumed run makes it. */
-        if (o->stop && *o->stop) {
-            out->why = "signal";
-            out->stopped = true;
-            return save_last(r, out, err);
-        }
+        /* A stop comes before an evaluation that is due, or breaks it off: the resumed run makes it. */
+        if (asked_to_stop(r))
+            return stopped(r, out, err);
         if (boundary) {
             evaluated = evaluation_due(r);
             if (evaluated)
                 s = evaluate(r, true, out, err);
-            r->state.boundary = r->state.epoch;
+            if (s == SODET_OK)
+                r->state.boundary = r->state.epoch;
         }
         if (s != SODET_OK)
-            return s;
+            return r->broken_off ? stopped(r, out, err) : s;
         out->why = over(r);
         if (out->why) {
             /* Always at the last. A run that was only cut by max_steps is to continue as if it had not been. */
@@ -218,7 +232,9 @@ static sodet_status loop(sd_run *r, const sd_train_options *o, sd_train_result *
                 s = evaluate(r, true, out, err);
             if (s == SODET_OK)
                 s = save_last(r, out, err);
-            return s == SODET_OK && due && cut ? evaluate(r, false, out, err) : s;
+            if (s == SODET_OK && due && cut)
+                s = evaluate(r, false, out, err);
+            return r->broken_off ? stopped(r, out, err) : s;
         }
         if (periodic_due(r, boundary))
             s = save_periodic(r, out, err);
@@ -247,7 +263,8 @@ sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result
     out->best_epoch = r.state.best_epoch;
     if (o->started)
         o->started(o->context);
-    s = loop(&r, o, out, err);
+    r.stop = o->stop;
+    s = loop(&r, out, err);
     if (s == SODET_OK)
         s = draw_curve(&r, err);
     out->steps = r.state.step;

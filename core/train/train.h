@@ -16,7 +16,7 @@
 typedef struct sd_train_options {
     bool quiet;
     /* Set by a signal handler; looked at after every step. The run then writes last.safetensors and ends. NULL: not looked at. */
-    volatile sig_atomic_t *stop;
+    const volatile sig_atomic_t *stop;
     /* Called once when the request has proved good and the first batch is about to be asked for. */
     void (*started)(void *context);
     void *context;

@@ -70,6 +70,33 @@ static void signalled(int number, int wanted)
     CHECK(runs_same(path, other));
 }
 
+/* An evaluation that takes long is broken off, and made by the run that goes on. */
+static void signalled_in_evaluation(void)
+{
+#define LATE "run.output=late", "run.threads=1", "schedule.total=1", "data.val=others"
+    pid_t child = start_program(RUNS(LATE, "dataset.others.count=60000"));
+    double step[8];
+    int status = 0;
+    bool ended = false;
+    for (int i = 0; i < RUNS_PATIENCE * 500 && !ended; i++) {
+        usleep(2000);
+        if (runs_exists("late/metrics.jsonl") && runs_metrics("late", false, "step", step, 8) == 3)
+            break;
+        ended = waitpid(child, &status, WNOHANG) != 0;
+    }
+    CHECK(!ended);
+    usleep(200000);
+    if (!ended) {
+        CHECK_EQ(kill(child, SIGTERM), 0);
+        CHECK_EQ(waitpid(child, &status, 0), child);
+    }
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 143);
+    CHECK_EQ(runs_metrics("late", true, "voc/mAP", step, 8), 0);
+    CHECK_RUN(runs_tiny, LATE, "run.resume=late");
+    CHECK_EQ(runs_metrics("late", true, "voc/mAP", step, 8), 1);
+}
+
 static void signals(void)
 {
     FILE *f = fopen("tiny.ini", "w");
@@ -77,6 +104,7 @@ static void signals(void)
     signalled(SIGINT, 130);
     signalled(SIGTERM, 143);
     signalled(SIGUSR1, 75);
+    signalled_in_evaluation();
 }
 
 /* ---- ends ---- */

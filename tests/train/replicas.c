@@ -1,5 +1,6 @@
 /* Replicas: one, two and four devices make the same steps of the same batches, whatever is dealt to whom; they run at the same time; one
- * that fails ends the run with a message that names it. */
+ * that fails ends the run with a message that names it.
+ * labels: big */
 #include "runs.h"
 
 #include <dlfcn.h>
