@@ -74,7 +74,7 @@ static void signalled(int number, int wanted)
 static void signalled_in_evaluation(void)
 {
 #define LATE "run.output=late", "run.threads=1", "schedule.total=1", "data.val=others"
-    pid_t child = start_program(RUNS(LATE, "dataset.others.count=60000"));
+    pid_t child = start_program(RUNS(LATE, "dataset.others.count=10000"));
     double step[8];
     int status = 0;
     bool ended = false;
