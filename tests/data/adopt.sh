@@ -1,15 +1,6 @@
 #!/usr/bin/env bash
 # sodet data adopt: own pictures to training in three commands, for each layout, with names as people have them; and what is refused.
-set -u
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-failed=0
-expect() { # expect WHAT CODE TEXT
-    grep -qF -- "$3" "$dir/out" && [ "$code" = "$2" ] && return
-    echo "$1: exit code $code (expected $2), expected \"$3\" in:"
-    cat "$dir/out"
-    failed=1
-}
-run() { (cd "$dir" && "$SODET_BIN" "$@") >"$dir/out" 2>&1; code=$?; }
+. "$SODET_SOURCE/tests/data/lib"
 
 cat >"$dir/shapes.ini" <<INI
 [run]

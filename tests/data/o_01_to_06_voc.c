@@ -1,28 +1,14 @@
 /* VOC annotations as people have them: field cases O-01 to O-06, then the layouts, errors, and the real folders. */
-#include "core/data/dataset.h"
-#include "core/data/decode.h"
-#include "core/data/sample.h"
-#include "core/plugin/plugin.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
-
-static sodet_err err = SODET_ERR_INIT;
+#include "files.h"
 
 static const char base_xml[] =
     "<annotation><filename>a.jpg</filename>\n <size><width>500</width><height>375</height><depth>3</depth></size>\n"
     " <object><name>dog</name><difficult>0</difficult>\n  "
     "<bndbox><xmin>48</xmin><ymin>240</ymin><xmax>195</xmax><ymax>371</ymax></bndbox>\n"
     " </object></annotation>\n";
-
-typedef struct set {
-    sd_config *cfg;
-    sd_instance instance;
-    sd_dataset *d;
-    sodet_sample *s;
-} set;
 
 /* A data set of plugin voc with these options. */
 static sodet_status open_set(set *out, const char *root, const char *options, const char *classes, const sd_data_rules *rules)
@@ -45,34 +31,6 @@ static sodet_status open_set(set *out, const char *root, const char *options, co
     if (status == SODET_OK)
         status = sd_sample_new(out->d, &out->s, &err);
     return status;
-}
-
-static void close_set(set *s)
-{
-    sd_sample_free(s->s);
-    sd_dataset_close(s->d);
-    sd_instance_destroy(&s->instance);
-    sd_config_close(s->cfg);
-}
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    char path[1200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    char *slash = strrchr(path, '/');
-    *slash = 0;
-    CHECK_OK(sd_make_folders(path, &err));
-    *slash = '/';
-    CHECK_OK(sd_file_write_atomic(path, text, strlen(text), &err));
-}
-
-static void write_picture(const char *folder, const char *name, uint32_t width, uint32_t height)
-{
-    char path[1200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    uint8_t *rgb = calloc((size_t)width * height, 3);
-    CHECK_OK(sd_png_write(path, rgb, width, height, &err)); /* a PNG whatever its name says: content decides */
-    free(rgb);
 }
 
 /* base_xml with one text replaced. */

@@ -1,20 +1,7 @@
 /* COCO files: field cases O-07 to O-11 as far as reading goes, O-19's files, damage, real files, speed. */
-#include "core/data/dataset.h"
-#include "core/data/decode.h"
-#include "core/data/sample.h"
-#include "core/plugin/plugin.h"
 #include "sodet/coco.h"
 
-#include "check.h"
-
-static sodet_err err = SODET_ERR_INIT;
-
-typedef struct set {
-    sd_config *cfg;
-    sd_instance instance;
-    sd_dataset *d;
-    sodet_sample *s;
-} set;
+#include "files.h"
 
 static sodet_status open_file(set *out, const char *path, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules)
 {
@@ -38,14 +25,6 @@ static sodet_status open_text(set *out, const char *json, const sd_data_rules *r
     snprintf(path, sizeof path, "%s/g.json", check_scratch("coco"));
     CHECK_OK(sd_file_write_atomic(path, json, strlen(json), &err));
     return open_file(out, path, NULL, 0, rules);
-}
-
-static void close_set(set *s)
-{
-    sd_sample_free(s->s);
-    sd_dataset_close(s->d);
-    sd_instance_destroy(&s->instance);
-    sd_config_close(s->cfg);
 }
 
 /* images, categories, annotations as given. */

@@ -1,15 +1,6 @@
 #!/usr/bin/env bash
 # sodet data check and draw; O-13: a cut picture among good ones is listed, once, and the exit code says so.
-set -u
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-failed=0
-expect() { # expect WHAT CODE TEXT
-    grep -qF -- "$3" "$dir/out" && [ "$code" = "$2" ] && return
-    echo "$1: exit code $code (expected $2), expected \"$3\" in:"
-    cat "$dir/out"
-    failed=1
-}
-run() { "$SODET_BIN" "$@" >"$dir/out" 2>&1; code=$?; }
+. "$SODET_SOURCE/tests/data/lib"
 
 cat >"$dir/shapes.ini" <<INI
 [run]

@@ -2,33 +2,10 @@
 #ifndef SODET_TESTS_PLUGINS_FOLDER_H
 #define SODET_TESTS_PLUGINS_FOLDER_H
 
-#include "core/data/dataset.h"
-#include "core/data/decode.h"
-#include "core/data/sample.h"
-#include "core/plugin/plugin.h"
-
-#include "check.h"
-
-static sodet_err err = SODET_ERR_INIT;
-
-typedef struct set {
-    sd_config *cfg;
-    sd_instance instance;
-    sd_dataset *d;
-    sodet_sample *s;
-} set;
-
-static void close_set(set *s)
-{
-    sd_sample_free(s->s);
-    sd_dataset_close(s->d);
-    sd_instance_destroy(&s->instance);
-    sd_config_close(s->cfg);
-    memset(s, 0, sizeof *s);
-}
+#include "data/files.h"
 
 /* [dataset.d] with these lines; "@" in them stands for `folder`. Whatever comes of it is closed by close_set. */
-static sodet_status open_set(set *out, const char *folder, const char *lines, uint32_t skip)
+static inline sodet_status open_set(set *out, const char *folder, const char *lines, uint32_t skip)
 {
     memset(out, 0, sizeof *out);
     char text[4000] = "[run]\nname = x\n[dataset.d]\n";
@@ -48,27 +25,6 @@ static sodet_status open_set(set *out, const char *folder, const char *lines, ui
     if (status == SODET_OK)
         status = sd_sample_new(out->d, &out->s, &err);
     return status;
-}
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    char path[1200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    char *slash = strrchr(path, '/');
-    *slash = 0;
-    CHECK_OK(sd_make_folders(path, &err));
-    *slash = '/';
-    CHECK_OK(sd_file_write_atomic(path, text, strlen(text), &err));
-}
-
-static void write_picture(const char *folder, const char *name, uint32_t width, uint32_t height)
-{
-    char path[1200];
-    write_file(folder, name, "");
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    uint8_t *rgb = calloc((size_t)width * height, 3);
-    CHECK_OK(sd_png_write(path, rgb, width, height, &err)); /* a PNG whatever its name says: content decides */
-    free(rgb);
 }
 
 static inline bool box_is(const sodet_sample *s, uint32_t i, double x1, double y1, double x2, double y2)

@@ -110,6 +110,17 @@ INLINE void input_line(const vec d[6], vec out[6])
     out[5] = FMA(product, d[1], FNMA(sum, d[3], d[5]));
 }
 
+/* A line of six positions. */
+INLINE void store_line(float *to, int64_t position, const vec line[6])
+{
+    STORE(to, line[0]);
+    STORE(to + position, line[1]);
+    STORE(to + 2 * position, line[2]);
+    STORE(to + 3 * position, line[3]);
+    STORE(to + 4 * position, line[4]);
+    STORE(to + 5 * position, line[5]);
+}
+
 /* x: the first of 36 vectors, `line` floats from row to row, `step` from column to column; v: the vector of this tile and block at position 0 */
 INLINE void input_tile(const float *x, int64_t line, int64_t step, float *v, int64_t position)
 {
@@ -128,12 +139,7 @@ INLINE void input_tile(const float *x, int64_t line, int64_t step, float *v, int
     for (int64_t i = 0; i < 6; i++, v += 6 * position) {
         vec out[6];
         input_line(half[i], out);
-        STORE(v, out[0]);
-        STORE(v + position, out[1]);
-        STORE(v + 2 * position, out[2]);
-        STORE(v + 3 * position, out[3]);
-        STORE(v + 4 * position, out[4]);
-        STORE(v + 5 * position, out[5]);
+        store_line(v, position, out);
     }
 }
 
@@ -334,7 +340,7 @@ INLINE void slope_line(const vec d[4], vec out[6])
     out[5] = d[3];
 }
 
-/* Returns the sum of the tile's pixels. */
+/* Adds the tile's pixels to sum: the gradient of the bias. */
 INLINE void slope_tile(const cpu_winograd *p, const float *dy, int64_t row, int64_t column, float *to, int64_t position, vec *sum)
 {
     const int64_t d = p->dilation;
@@ -352,12 +358,7 @@ INLINE void slope_tile(const cpu_winograd *p, const float *dy, int64_t row, int6
     for (int64_t i = 0; i < 6; i++, to += 6 * position) {
         vec out[6];
         slope_line(half[i], out);
-        STORE(to, out[0]);
-        STORE(to + position, out[1]);
-        STORE(to + 2 * position, out[2]);
-        STORE(to + 3 * position, out[3]);
-        STORE(to + 4 * position, out[4]);
-        STORE(to + 5 * position, out[5]);
+        store_line(to, position, out);
     }
 }
 
