@@ -59,6 +59,9 @@ typedef struct gold_tally {
 /* A record {shape, sum, abs, max, samples | values} against n values. Samples (or all values) may differ by tolerance * max; max by the
  * same; sum and abs by tolerance * max * min(n, 20 sqrt(n)). A record without `max` takes the largest value it lists. */
 void gold_compare(gold_tally *t, const char *what, const gold *record, const float *got, uint64_t n, double tolerance);
+/* more[n]: what each value may be off beyond the tolerance. */
+void gold_compare_each(gold_tally *t, const char *what, const gold *record, const float *got, uint64_t n, double tolerance,
+                       const float *more);
 void gold_compare_double(gold_tally *t, const char *what, const gold *record, const double *got, uint64_t n, double tolerance);
 /* A plain list of all values; `absolute` is added to tolerance * (largest value). */
 void gold_compare_list(gold_tally *t, const char *what, const gold *list, const double *got, uint64_t n, double tolerance, double absolute);
