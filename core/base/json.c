@@ -41,8 +41,12 @@ static const char *here(const sd_json *j, char out[24])
     if (j->at >= j->end)
         return "the end of the file";
     uint32_t n = 0;
+    if (*j->at < ' ' || *j->at > '~') { /* a terminal might obey it */
+        snprintf(out, 24, "byte 0x%02x", (unsigned char)*j->at);
+        return out;
+    }
     out[n++] = '\'';
-    for (const char *p = j->at; p < j->end && n < 17 && (unsigned char)*p >= ' '; p++)
+    for (const char *p = j->at; p < j->end && n < 17 && *p >= ' ' && *p <= '~'; p++)
         out[n++] = *p;
     out[n++] = '\'';
     out[n] = 0;

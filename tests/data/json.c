@@ -153,6 +153,9 @@ static void structure(void)
     for (uint32_t i = 0; i < sizeof unbalanced / sizeof *unbalanced; i++)
         CHECK_FAILS(both(unbalanced[i], true), SODET_E_INVALID, "file.json, line ");
     CHECK_FAILS(both("{\"a\": 1,\n \"b\": NaN}", false), SODET_E_INVALID, "line 2, byte 15: expected a value, found 'NaN}'");
+    CHECK_FAILS(both("[1, \033[2J]", false), SODET_E_INVALID, "expected a value, found byte 0x1b"); /* no terminal is to obey a file */
+    CHECK_FAILS(both("[1, \377]", false), SODET_E_INVALID, "expected a value, found byte 0xff");
+    CHECK_FAILS(both("[1, N\033[2J]", false), SODET_E_INVALID, "expected a value, found 'N'");
     char deep[300];
     memset(deep, '[', 100);
     memset(deep + 100, ']', 100);

@@ -182,7 +182,7 @@ static void killed(void)
         CHECK_EQ(o->signal, SIGKILL);
         CHECK_EQ(runs_exists("cut/last.safetensors.tmp"), at[i].temporary);
         if (i == 0) { /* inside the first save of all: there is nothing yet, and it is said */
-            CHECK_RUN_FAILS("holds no checkpoint that can be resumed", runs_tiny, "run.output=cut", "run.resume=cut", SAVED);
+            CHECK_RUN_FAILS("holds no complete checkpoint", runs_tiny, "run.output=cut", "run.resume=cut", SAVED);
             CHECK_RUN(runs_tiny, "run.output=cut", "train.max_steps=1", SAVED);
         }
     }
