@@ -34,6 +34,8 @@ typedef struct sd_text {
 } sd_text;
 void sd_text_printf(sd_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sd_text_append(sd_text *t, const void *bytes, uint64_t n);
+/* A field of a CSV file (RFC 4180): quoted where a comma, a quote or a line's end would mislead, or where blanks at an end would be lost. */
+void sd_text_csv(sd_text *t, const char *field);
 void sd_text_free(sd_text *t);
 /* The candidate closest to `word` (edit distance at most a third of its length, case apart), or NULL. For "did you mean". */
 const char *sd_nearest(const char *word, const char *const *candidates, uint64_t n);

@@ -18,6 +18,19 @@ void sd_text_append(sd_text *t, const void *bytes, uint64_t n)
     t->text[t->length] = '\0';
 }
 
+void sd_text_csv(sd_text *t, const char *field)
+{
+    const size_t n = strlen(field);
+    if (!field[strcspn(field, ",\"\r\n")] && !(n && (strchr(" \t", field[0]) || strchr(" \t", field[n - 1])))) {
+        sd_text_append(t, field, n);
+        return;
+    }
+    sd_text_append(t, "\"", 1);
+    for (; *field; field++)
+        sd_text_append(t, *field == '"' ? "\"\"" : field, *field == '"' ? 2 : 1);
+    sd_text_append(t, "\"", 1);
+}
+
 void sd_text_printf(sd_text *t, const char *format, ...)
 {
     va_list list, again;

@@ -7,27 +7,13 @@
 #include "core/data/draw.h"
 
 /* ---- text ---- */
-/* RFC 4180: quoted where a comma, a quote or a line's end would mislead, and where blanks at an end would be lost. */
-static void csv_field(sd_text *t, const char *text)
-{
-    size_t n = strlen(text);
-    if (!text[strcspn(text, ",\"\r\n")] && !(n && (text[0] == ' ' || text[n - 1] == ' '))) {
-        sd_text_append(t, text, n);
-        return;
-    }
-    sd_text_append(t, "\"", 1);
-    for (; *text; text++)
-        sd_text_append(t, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    sd_text_append(t, "\"", 1);
-}
-
 static sodet_status put_csv(const sd_found *f, const char *file, const sodet_detection *x, uint64_t n, sodet_err *err)
 {
     sd_text t = {0};
     for (uint64_t k = 0; k < n; k++) {
-        csv_field(&t, file);
+        sd_text_csv(&t, file);
         sd_text_printf(&t, ",%d,", (int)x[k].label);
-        csv_field(&t, f->classes->names[x[k].label]);
+        sd_text_csv(&t, f->classes->names[x[k].label]);
         sd_text_printf(&t, ",%.9g,%.9g,%.9g,%.9g,%.9g\n", (double)x[k].score, (double)x[k].box.x1, (double)x[k].box.y1, (double)x[k].box.x2,
                        (double)x[k].box.y2);
     }

@@ -127,17 +127,6 @@ static void xml_text(sd_text *out, const char *text)
     }
 }
 
-static void csv_field(sd_text *out, const char *text)
-{
-    bool quoted = strpbrk(text, ",\"") || strchr(" \t", *text) || (*text && strchr(" \t", text[strlen(text) - 1]));
-    if (quoted)
-        sd_text_printf(out, "\"");
-    for (const char *p = text; *p; p++)
-        sd_text_printf(out, quoted && *p == '"' ? "\"\"" : "%.1s", p);
-    if (quoted)
-        sd_text_printf(out, "\"");
-}
-
 static sodet_status write_text(const sd_layout *l, const char *name, const sd_text *text, sodet_err *err)
 {
     char path[PATH_MAX];
@@ -325,9 +314,9 @@ static void write_object(sd_layout *l, const sodet_object *o, const char *shown,
         sd_text_printf(own, "%d %s %s %s %s\n", o->label, number[0], number[1], number[2], number[3]);
         break;
     default:
-        csv_field(&l->list, shown);
+        sd_text_csv(&l->list, shown);
         sd_text_printf(&l->list, ",%s,%s,%s,%s,", number[0], number[1], number[2], number[3]);
-        csv_field(&l->list, class);
+        sd_text_csv(&l->list, class);
         sd_text_printf(&l->list, "\n");
         break;
     }
@@ -401,7 +390,7 @@ static sodet_status write_sample(sd_layout *l, const sd_dataset *d, uint64_t i, 
         snprintf(path, sizeof path, "labels/%s/%s.txt", l->split, stem_text);
         status = write_text(l, path, &own, err);
     } else if (l->layout == SD_LAYOUT_CSV && !written) {
-        csv_field(&l->list, shown);
+        sd_text_csv(&l->list, shown);
         sd_text_printf(&l->list, ",,,,,\n");
     }
     sd_free(objects);
@@ -526,7 +515,7 @@ static sodet_status write_classes(sd_layout *l, sodet_err *err)
         status = write_text(l, "data.yaml", &text, err);
     } else if (l->layout == SD_LAYOUT_CSV) {
         for (uint32_t c = 0; c < l->classes->n; c++) {
-            csv_field(&text, l->classes->names[c]);
+            sd_text_csv(&text, l->classes->names[c]);
             sd_text_printf(&text, ",%u\n", c);
         }
         status = write_text(l, "classes.csv", &text, err);
