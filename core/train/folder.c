@@ -176,8 +176,7 @@ sodet_status sd_run_find_checkpoint(const char *path, sd_checkpoint **out, sodet
     newest x = {0};
     sodet_status s = for_each(path, consider, &x, err);
     if (s == SODET_OK && !x.checkpoint)
-        s = SODET_FAIL(err, SODET_E_INVALID, "%s holds no complete checkpoint (%llu files looked at)", path,
-                       (unsigned long long)x.seen);
+        s = SODET_FAIL(err, SODET_E_INVALID, "%s holds no complete checkpoint (%llu files looked at)", path, (unsigned long long)x.seen);
     if (s == SODET_OK)
         *out = x.checkpoint;
     else
