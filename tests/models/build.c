@@ -45,14 +45,16 @@ static void swapping(void)
     static const struct {
         const char *backbone, *neck, *head, *loss;
         uint32_t levels, columns, other_height, other_width, strides[6]; /* stride 0: one cell for the whole picture */
-    } nets[] = {{"tinyssd", "none", "ssd", "multibox", 5, 4, 128, 192, {8, 16, 32, 64, 0}},
-                {"vgg16", "ssd_extras", "ssd", "multibox", 6, 4, 320, 288, {8, 16, 32, 64, 107, 0}},
-                {"resnet\ndepth = 18", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
-                {"resnet\ndepth = 18", "fpn", "ssd", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
-                {"resnet\ndepth = 50", "fpn", "retinanet", "multibox", 5, 4, 256, 128, {8, 16, 32, 64, 128}},
-                {"mobilenet_v2", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
-                {"mobilenet_v2\nfrozen_stages = 2\nfrozen_norm = yes", "none", "ssd", "multibox", 3, 4, 192, 320, {8, 16, 32}},
-                {"tinyssd\nvariant = paper", "none", "ssd", "focal", 6, 3, 320, 320, {8, 16, 32, 64, 128, 0}}};
+    } nets[] = {
+        {"tinyssd", "none", "ssd", "multibox", 5, 4, 128, 192, {8, 16, 32, 64, 0}},
+        {"vgg16", "ssd_extras", "ssd", "multibox", 6, 4, 320, 288, {8, 16, 32, 64, 107, 0}},
+        {"resnet\ndepth = 18", "ssd_extras\nladder = 512\nextra_levels = 2", "ssd", "multibox", 5, 4, 192, 320, {8, 16, 32, 64, 128}},
+        {"resnet\ndepth = 18", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
+        {"resnet\ndepth = 18", "fpn", "ssd", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
+        {"resnet\ndepth = 50", "fpn", "retinanet", "multibox", 5, 4, 256, 128, {8, 16, 32, 64, 128}},
+        {"mobilenet_v2", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
+        {"mobilenet_v2\nfrozen_stages = 2\nfrozen_norm = yes", "none", "ssd", "multibox", 3, 4, 192, 320, {8, 16, 32}},
+        {"tinyssd\nvariant = paper", "none", "ssd", "focal", 6, 3, 320, 320, {8, 16, 32, 64, 128, 0}}};
     for (uint32_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
         test_model m;
         sd_segments s = {0};
@@ -101,6 +103,7 @@ static void pairing(void)
             "neck/ssd_extras on backbone/tinyssd: the backbone's feature map 4 already covers");
     refused("vgg16", "ssd_extras", "retinanet", "focal", NULL,
             "head/retinanet on neck/ssd_extras on backbone/vgg16: level 1 has 256 channels, level 0 has 128");
+    refused("vgg16", "ssd_extras\nextra_levels = 5", "ssd", "multibox", NULL, "extra_levels = 5: the ladder of 300 has 4");
     refused("resnet", "fpn", "ssd\nsizes = 10 20 30", "multibox", NULL,
             "head/ssd on neck/fpn on backbone/resnet: sizes has 3 values for 5 levels: give 5, or 6");
     refused("resnet", "fpn", "ssd\nper_cell = 12", "multibox", NULL, "per_cell is 12 on level 0, which takes 5 ratios, but ratios has 2");

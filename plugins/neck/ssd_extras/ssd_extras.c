@@ -3,13 +3,14 @@
 #include "sodet/detection.h"
 
 typedef struct extras_cfg {
-    uint32_t ladder;
+    uint32_t ladder, extra_levels;
     double width;
 } extras_cfg;
 
 static const char *const ladders[] = {"300", "512", NULL};
 static const sodet_opt options[] = {
     SODET_OPT_ENUM(extras_cfg, ladder, "300", ladders, "input size that the ladder of maps is made for"),
+    SODET_OPT_UINT(extras_cfg, extra_levels, "0", 0, 5, "coarser maps behind the backbone's; 0: the whole ladder (300: 4, 512: 5)"),
     SODET_OPT_DOUBLE(extras_cfg, width, "1", 0.01, 16, "factor on every number of channels"),
 };
 
@@ -32,7 +33,9 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
 {
     const extras_cfg *cfg = self;
     const rung *rungs = cfg->ladder == 0 ? for_300 : for_512;
-    const uint32_t n = cfg->ladder == 0 ? 4 : 5, n_in = sodet_feature_count(in);
+    const uint32_t whole = cfg->ladder == 0 ? 4 : 5, n = cfg->extra_levels ? cfg->extra_levels : whole, n_in = sodet_feature_count(in);
+    if (n > whole)
+        return SODET_FAIL(err, SODET_E_INVALID, "extra_levels = %u: the ladder of %s has %u", n, ladders[cfg->ladder], whole);
     for (uint32_t l = 0; l < n_in; l++) {
         if (sodet_feature_stride(in, l) == 0)
             return SODET_FAIL(
@@ -50,7 +53,7 @@ static sodet_status build(const void *self, sodet_graph *g, const sodet_features
             return SODET_FAIL(
                 err, SODET_E_INVALID,
                 "extra%u: the map has %lld cells on its shorter side, and %u are wanted: this ladder is for inputs of about %s "
-                "pixels; set [input] size, or use another neck",
+                "pixels; set [input] size, fewer extra_levels, or another neck",
                 i, (long long)smaller, r->kernel - 2 * r->pad, ladders[cfg->ladder]);
         sodet_enter(g, "extra%u", i);
         x = sodet_relu(g, sodet_conv2d(g, "conv1", x, SODET_CONV2D(.out = sodet_widen(r->middle, cfg->width), .kernel = 1)));
