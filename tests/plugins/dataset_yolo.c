@@ -159,6 +159,7 @@ static void lines(void)
     } cases[] = {
         {"0 0.5 0.5 0.5 0.5\n\n3 0.5 0.5 0.1 0.1\n", "labels/p.txt:3: class 3: outside the 3 names of "},
         {"-1 0.5 0.5 0.1 0.1\n", "labels/p.txt:1: class -1: a whole number from 0 is expected"},
+        {"1e300 0.5 0.5 0.1 0.1\n", "class 1e300: outside the 3 names of "},
         {"0.5 0.5 0.5 0.1 0.1\n", "class 0.5: a whole number"},
         {"0 0.5 0.5x 0.1 0.1\n", "labels/p.txt:1: centre y 0.5x: a number is expected"},
         {"0 nan 0.5 0.1 0.1\n", "centre x nan: a number"},

@@ -8,6 +8,7 @@
  * Class names, the first that is there: classes here, names, classes.txt, data.yaml (its names), obj.names; also in labels/.
  *
  * Shares are of the picture as it stands when it has been turned upright, so the sizes come from the pictures' headers. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -501,7 +502,7 @@ static char *read_line(yolo *y, const entry *e, uint64_t number, char *line, boo
         return REFUSE("%s:%llu: %u numbers, an outline; set polygons = yes to take the box around it", AT, n);
     if (n != 5 && !outline)
         return REFUSE("%s:%llu: %u numbers; class, centre x, centre y, width, height are expected", AT, n);
-    if (v[0] < 0 || v[0] != (double)(int64_t)v[0])
+    if (v[0] < 0 || v[0] != floor(v[0]))
         return REFUSE("%s:%llu: class %s: a whole number from 0 is expected; correct the line", AT, class);
     if (v[0] >= y->n_classes)
         return REFUSE("%s:%llu: class %s: outside the %u name%s of %s; add it or correct the line", AT, class, y->n_classes,
