@@ -90,14 +90,12 @@ bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *h
     enum { APP1 = 0xe1, SOF = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda };
     *orientation = 1;
     for (uint64_t at = 2; n >= 4 && at <= n - 4;) {
-        if (bytes[at] != 0xff)
-            return false;
         uint32_t marker = bytes[at + 1];
-        if (marker == 0xff) { /* fill */
+        if (bytes[at] != 0xff || marker == 0xff) { /* what does not belong between markers is skipped, as libjpeg does; fill */
             at++;
             continue;
         }
-        if (marker == 1 || (marker >= 0xd0 && marker <= 0xd7)) { /* no length behind these */
+        if (marker <= 1 || (marker >= 0xd0 && marker <= 0xd7)) { /* no length behind these */
             at += 2;
             continue;
         }

@@ -25,6 +25,24 @@ static uint64_t le(const uint8_t *p, uint32_t n)
     return v;
 }
 
+/* Where the pixels of a PNM begin: behind three numbers and one blank, with comments to the lines' ends between them. */
+static uint64_t pnm_pixels(const uint8_t *b, uint64_t n)
+{
+    uint64_t at = 2;
+    for (uint32_t numbers = 0; numbers < 3 && at < n;) {
+        if (b[at] == '#')
+            while (at < n && b[at] != '\n' && b[at] != '\r')
+                at++;
+        else if (b[at] >= '0' && b[at] <= '9') {
+            while (at < n && b[at] >= '0' && b[at] <= '9')
+                at++;
+            numbers++;
+        } else
+            at++;
+    }
+    return at + 1;
+}
+
 /* Bytes that an uncompressed file of this kind needs at least; 0: unknown. */
 static uint64_t least_bytes(const uint8_t *b, uint64_t n, uint64_t width, uint64_t height)
 {
@@ -35,7 +53,7 @@ static uint64_t least_bytes(const uint8_t *b, uint64_t n, uint64_t width, uint64
                                                     : 0;
     }
     if (n >= 2 && b[0] == 'P' && (b[1] == '5' || b[1] == '6'))
-        return width * height * (b[1] == '6' ? 3 : 1); /* and a header of some bytes */
+        return pnm_pixels(b, n) + width * height * (b[1] == '6' ? 3 : 1);
     if (n >= 18 && b[0] != 'P' && b[0] != 'B') {
         uint64_t map = b[1] == 1 ? le(b + 5, 2) * ((le(b + 7, 1) + 7) / 8) : 0, type = b[2];
         return type == 1 || type == 2 || type == 3 ? 18u + b[0] + map + width * height * ((uint64_t)(b[16] + 7) / 8) : 0;
@@ -77,6 +95,8 @@ sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n,
         return status;
     if ((uint64_t)w * h > max_pixels)
         return sd_decode_too_large(name, w, h, max_pixels, err);
+    if (stbi_is_16_bit_from_memory(bytes, (int)n)) /* stb_image takes their bytes in the wrong order, and reads past their end */
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED, "%s: a PGM or PPM of 16 bits; write it with 8 bits, or as PNG", name);
     uint64_t least = least_bytes(bytes, n, w, h);
     if (n < least)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: it has %llu bytes, and %ux%u pixels need %llu", name, (unsigned long long)n,

@@ -84,6 +84,11 @@ static void o_15_giants(void)
     double start = sd_now();
     CHECK_FAILS(decode_bytes("bomb.jpg", bomb, sizeof bomb, 0), SODET_E_INVALID, "bomb.jpg: claims 23040x23040");
     CHECK(sd_now() - start < 0.1);
+    CHECK_OK(decode_bytes("a.ppm", "P6 #3 3\n1 #2\n1\r255\n\xc8\x64\x32", 22, 0));
+    CHECK_FAILS(decode_bytes("a.ppm", "P6 #3 3\n1 #2\n1\r255\n\xc8\x64", 21, 0), SODET_E_INVALID,
+                "a.ppm: cut off: it has 21 bytes, and 1x1 pixels need 22");
+    CHECK_FAILS(decode_bytes("a.pgm", "P5\n2 1\n65535\n\1\2\3\4", 18, 0), SODET_E_UNSUPPORTED,
+                "a.pgm: a PGM or PPM of 16 bits; write it with 8 bits");
     CHECK_FAILS(decode_bytes("a.ppm", "P6\n1000 1000\n255\n", 17, 999999), SODET_E_INVALID, "limit of 999999");
     CHECK_FAILS(decode_bytes("a.ppm", "P6\n1000 1000\n255\n", 17, 1000000), SODET_E_INVALID, "a.ppm");
 }

@@ -1,0 +1,74 @@
+#include "fuzz/fuzz.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/base.h"
+
+/* Messages of the core would be most of the work. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    sd_log_level(SD_LOG_ERROR);
+    return 0;
+}
+
+static void give_up(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static void write_all(int fd, const uint8_t *bytes, size_t n)
+{
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, bytes, n, 0) != (ssize_t)n)
+        give_up("the fuzzed file");
+}
+
+const char *fuzz_file(const uint8_t *bytes, size_t n)
+{
+    static int fd = -1;
+    static char path[64];
+    if (fd < 0) {
+        fd = memfd_create("input", 0);
+        if (fd < 0)
+            give_up("memfd_create");
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    write_all(fd, bytes, n);
+    return path;
+}
+
+const char *fuzz_folder(void)
+{
+    static char path[64];
+    if (!*path) {
+        snprintf(path, sizeof path, "%s/sodet-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        if (!mkdtemp(path))
+            give_up(path);
+    }
+    return path;
+}
+
+void fuzz_write(const char *folder, const char *name, const uint8_t *bytes, size_t n)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    if (fd < 0)
+        give_up(path);
+    write_all(fd, bytes, n);
+    close(fd);
+}
+
+void fuzz_said(int status, const char *text)
+{
+    if (status != 0 && (!*text || !memchr(text, 0, sizeof((sodet_err *)0)->text)))
+        abort();
+}
