@@ -1,21 +1,12 @@
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/api/run_report.h"
 #include "core/cli/cli.h"
+#include "core/cli/signals.h"
 #include "core/plugin/plugin.h"
 #include "core/train/train.h"
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number)
-{
-    /* The second one of a person who does not want to wait ends the process as usual. */
-    if (stop_signal)
-        signal(number, SIG_DFL);
-    stop_signal = number;
-}
 
 static void on_started(void *context)
 {
@@ -69,11 +60,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     sodet_status s = sd_cli_config(cli, &cfg, err);
     if (s != SODET_OK)
         return s;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL);
-    sd_train_options o = {.quiet = cli->quiet, .stop = &stop_signal, .started = on_started, .context = cli};
+    sd_train_options o = {.quiet = cli->quiet, .stop = sd_cli_catch_signals(), .started = on_started, .context = cli};
     sd_train_result *result = sd_alloc(1, sizeof *result);
     s = result ? sd_plugin_check_all(cfg, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
     if (s == SODET_OK)
@@ -82,8 +69,10 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
         print_json(result);
     else if (s == SODET_OK && !cli->quiet)
         print_text(result);
+    if (s == SODET_OK && !result->stopped && sd_config_core(cfg)->run.report)
+        s = sd_run_report_of(cfg, result->folder, err);
     if (s == SODET_OK && result->stopped)
-        cli->exit_code = stop_signal == SIGUSR1 ? 75 : 128 + (int)stop_signal;
+        cli->exit_code = sd_cli_signal_code();
     sd_free(result);
     sd_config_close(cfg);
     return s;
@@ -98,7 +87,7 @@ const sd_command sd_cmd_train = {
         "Writes into [run] output (runs/<name>): config.ini, log.txt, metrics.jsonl, last.safetensors (everything, to be resumed) and\n"
         "best.safetensors (weights). Ctrl-C and SIGTERM end it after the step with a checkpoint (exit code 130 or 143), SIGUSR1 likewise\n"
         "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there, and in that folder unless run.output\n"
-        "names another.\n",
+        "names another. run.report=yes writes report.html at the end, as `sodet report` does.\n",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_JSON,
     .run = run,
 };

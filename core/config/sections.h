@@ -17,6 +17,7 @@ typedef struct sd_run_cfg {
     const char *init;       /* weights to start from, nothing else; NULL: initialisers */
     const char *resume;     /* a checkpoint to continue; NULL: a new run */
     uint32_t overwrite;     /* 1: what an earlier run left in the output folder is removed */
+    uint32_t report;        /* 1: report.html at the end, of best.safetensors */
     double timeout;         /* seconds after which a rank that does not answer ends the job */
     sodet_string_list base; /* fragments; already merged */
 } sd_run_cfg;

@@ -41,6 +41,9 @@ bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *h
 sodet_status sd_other_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, sodet_err *err);
 sodet_status sd_decode_too_large(const char *name, uint64_t width, uint64_t height, uint64_t max_pixels, sodet_err *err); /* the error */
 
+/* A JPEG of RGB bytes, appended to `out`; quality 1..100; name: for messages. */
+sodet_status sd_jpeg_encode(const char *name, const uint8_t *rgb, uint32_t width, uint32_t height, int quality, sd_text *out,
+                            sodet_err *err);
 /* A PNG of RGB bytes, written whole or not at all. */
 sodet_status sd_png_write(const char *path, const uint8_t *rgb, uint32_t width, uint32_t height, sodet_err *err);
 

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <jpeglib.h>
 #include <jerror.h>
@@ -184,5 +185,44 @@ sodet_status sd_decode_jpeg(const char *name, const uint8_t *bytes, uint64_t n, 
 done:
     jpeg_destroy_decompress(&c);
     sd_free(row);
+    return status;
+}
+
+sodet_status sd_jpeg_encode(const char *name, const uint8_t *rgb, uint32_t width, uint32_t height, int quality, sd_text *out,
+                            sodet_err *err)
+{
+    struct jpeg_compress_struct c;
+    handler h;
+    unsigned char *bytes = NULL;
+    unsigned long n = 0;
+    volatile sodet_status status = SODET_OK;
+    memset(&c, 0, sizeof c);
+    memset(&h, 0, sizeof h);
+    c.err = jpeg_std_error(&h.base);
+    h.base.error_exit = fail;
+    h.base.output_message = silent;
+    if (setjmp(h.back)) {
+        status = SODET_FAIL(err, SODET_E_INVALID, "%s: libjpeg cannot write it: %s", name, h.text);
+    } else {
+        jpeg_create_compress(&c);
+        jpeg_mem_dest(&c, &bytes, &n);
+        c.image_width = width;
+        c.image_height = height;
+        c.input_components = 3;
+        c.in_color_space = JCS_RGB;
+        jpeg_set_defaults(&c);
+        jpeg_set_quality(&c, quality, TRUE);
+        jpeg_start_compress(&c, TRUE);
+        while (c.next_scanline < height) {
+            JSAMPROW row = (JSAMPROW)(uintptr_t)(rgb + (size_t)c.next_scanline * width * 3);
+            jpeg_write_scanlines(&c, &row, 1);
+        }
+        jpeg_finish_compress(&c);
+        sd_text_append(out, bytes, n);
+        if (out->failed)
+            status = SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the file's bytes", name);
+    }
+    jpeg_destroy_compress(&c);
+    free(bytes);
     return status;
 }

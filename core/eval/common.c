@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/base/base.h"
+#include "core/eval/internal.h"
 
 /* ---- threads ---- */
 typedef struct crew {
@@ -69,7 +69,7 @@ void sodet_eval_rank(const double *scores, uint64_t n, uint64_t *order, uint64_t
 }
 
 /* ---- grouping ---- */
-static void box_xywh(const double *given, uint64_t i, sodet_box b, double out[4])
+void sd_eval_xywh(const double *given, uint64_t i, sodet_box b, double out[4])
 {
     if (given) {
         memcpy(out, given + 4 * i, 4 * sizeof *out);
@@ -122,7 +122,7 @@ static void place_objects(const sodet_eval_input *in, sodet_eval_groups *g, uint
             uint64_t k = cursor[in->objects[i].label]++;
             g->objects[k] = i;
             g->object_image[k] = image;
-            box_xywh(in->object_xywh, i, in->objects[i].box, g->object_xywh + 4 * k);
+            sd_eval_xywh(in->object_xywh, i, in->objects[i].box, g->object_xywh + 4 * k);
         }
 }
 
@@ -134,7 +134,7 @@ static void place_detections(const sodet_eval_input *in, sodet_eval_groups *g, u
         for (uint64_t i = in->detection_first[image]; i < in->detection_first[image + 1]; i++) {
             double score = in->detection_scores ? in->detection_scores[i] : (double)in->detections[i].score;
             double xywh[4];
-            box_xywh(in->detection_xywh, i, in->detections[i].box, xywh);
+            sd_eval_xywh(in->detection_xywh, i, in->detections[i].box, xywh);
             if (!isfinite(score) || !finite4(xywh)) {
                 g->dropped++;
                 continue;

@@ -41,6 +41,8 @@ struct sd_gather {
     sd_flat flat;
 };
 
+/* Box i as x y w h: given[i], or where there is none the corners. */
+void sd_eval_xywh(const double *given, uint64_t i, sodet_box b, double out[4]);
 /* Sorts by key and keeps the first of each. */
 void sd_gather_sort(sd_gather *g);
 void sd_flat_free(sd_flat *f);

@@ -15,7 +15,9 @@ struct sd_validation {
     uint32_t best_evaluator;
     const char *best_metric; /* in `best` */
     /* of a run */
-    sd_gather *gather;
+    sd_gather *gather; /* of the last run, until the next one */
+    sodet_eval_input in;
+    bool done;
     sd_infer_progress *progress;
     void *context;
 };
@@ -89,6 +91,7 @@ void sd_validation_close(sd_validation *v)
 {
     if (!v)
         return;
+    sd_gather_free(v->gather);
     for (uint32_t i = 0; i < v->n; i++) {
         sd_eval_sink_clear(&v->sinks[i]);
         sd_instance_destroy(&v->evaluators[i]);
@@ -141,6 +144,35 @@ void sd_validation_json(const sd_validation *v, sd_text *out)
     }
 }
 
+const sodet_eval_input *sd_validation_input(const sd_validation *v)
+{
+    return v->done ? &v->in : NULL;
+}
+
+const sd_gather *sd_validation_gathered(const sd_validation *v)
+{
+    return v->done ? v->gather : NULL;
+}
+
+const sd_instance *sd_validation_evaluator(const sd_validation *v, uint32_t i)
+{
+    return &v->evaluators[i];
+}
+
+/* Image ids are unique in one set; joined sets are told apart by the row. */
+static int64_t key_of(const sd_validation *v, uint64_t sample)
+{
+    return v->split.n_parts == 1 ? sd_dataset_item(v->split.dataset, sample)->number : (int64_t)sample;
+}
+
+uint64_t sd_validation_sample(const sd_validation *v, uint64_t image)
+{
+    uint64_t i = 0, n = sd_dataset_size(v->split.dataset);
+    while (i + 1 < n && key_of(v, i) != sd_gather_key(v->gather, image))
+        i++;
+    return i;
+}
+
 static sodet_status put(void *context, const sd_batch_item *item, const sodet_detection *detections, uint64_t n, sodet_err *err)
 {
     sd_validation *v = context;
@@ -148,8 +180,7 @@ static sodet_status put(void *context, const sd_batch_item *item, const sodet_de
     sodet_status s = sd_dataset_describe(v->split.dataset, item->sample, v->sample, err);
     if (s != SODET_OK)
         return s;
-    /* Image ids are unique in one set; joined sets are told apart by the row. */
-    sd_gather_image image = {.key = v->split.n_parts == 1 ? about->number : (int64_t)item->sample,
+    sd_gather_image image = {.key = key_of(v, item->sample),
                              .name = about->id,
                              .objects = sodet_sample_objects(v->sample),
                              .n_objects = sodet_sample_object_count(v->sample),
@@ -170,16 +201,18 @@ sodet_status sd_validation_run(sd_validation *v, sd_infer *f, const char *detect
     const sd_classes *c = sd_dataset_classes(v->split.dataset);
     v->progress = progress;
     v->context = context;
+    v->done = false;
+    sd_gather_free(v->gather);
+    v->gather = NULL;
     sodet_status s = sd_gather_new(c->names, c->category_id, c->n, &v->gather, err);
     if (s == SODET_OK)
         s = sd_infer_run(f, &v->loader, put, progressed, v, stats, err);
-    sodet_eval_input in = {0};
     if (s == SODET_OK)
-        s = sd_gather_finish(v->gather, v->n_threads ? v->n_threads : 1, &in, err);
+        s = sd_gather_finish(v->gather, v->n_threads ? v->n_threads : 1, &v->in, err);
     if (s == SODET_OK && detections)
-        s = sd_write_coco_detections(detections, v->gather, &in, err);
+        s = sd_write_coco_detections(detections, v->gather, &v->in, err);
     for (uint32_t i = 0; s == SODET_OK && i < v->n; i++) {
-        s = sd_evaluate(&v->evaluators[i], &in, &v->sinks[i], err);
+        s = sd_evaluate(&v->evaluators[i], &v->in, &v->sinks[i], err);
         if (s == SODET_OK && i == v->best_evaluator) {
             bool found;
             sd_eval_sink_get(&v->sinks[i], v->best_metric, &found);
@@ -188,7 +221,6 @@ sodet_status sd_validation_run(sd_validation *v, sd_infer *f, const char *detect
                                v->sinks[i].n ? v->sinks[i].metrics[0].name : "missing");
         }
     }
-    sd_gather_free(v->gather);
-    v->gather = NULL;
+    v->done = s == SODET_OK;
     return s;
 }

@@ -21,6 +21,13 @@ double sd_validation_best(const sd_validation *v);
 /* "voc/mAP": 0.5, ... of every evaluator, without brackets. */
 void sd_validation_json(const sd_validation *v, sd_text *out);
 
+/* What the last run gathered, until the next one or close; NULL: there was none, or it failed. Names of images: sd_gather_name. */
+const sodet_eval_input *sd_validation_input(const sd_validation *v);
+const sd_gather *sd_validation_gathered(const sd_validation *v);
+const sd_instance *sd_validation_evaluator(const sd_validation *v, uint32_t i);
+/* Image i of what was gathered, as an index in the data set. */
+uint64_t sd_validation_sample(const sd_validation *v, uint64_t image);
+
 /* detections: NULL, or the path of a COCO result list to write. progress gets `context`. */
 sodet_status sd_validation_run(sd_validation *v, sd_infer *f, const char *detections, sd_infer_progress *progress, void *context,
                                sd_infer_stats *stats, sodet_err *err);

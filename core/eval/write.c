@@ -20,13 +20,6 @@ static void put_number(sd_text *t, double v)
     sd_text_append(t, text, strlen(text));
 }
 
-static void box_of(const sodet_eval_input *in, uint64_t d, double xywh[4])
-{
-    sodet_box b = in->detections[d].box;
-    const double own[4] = {(double)b.x1, (double)b.y1, (double)b.x2 - (double)b.x1, (double)b.y2 - (double)b.y1};
-    memcpy(xywh, in->detection_xywh ? in->detection_xywh + 4 * d : own, sizeof own);
-}
-
 static double score_of(const sodet_eval_input *in, uint64_t d)
 {
     return in->detection_scores ? in->detection_scores[d] : (double)in->detections[d].score;
@@ -45,7 +38,7 @@ sodet_status sd_write_coco_detections(const char *path, const sd_gather *g, cons
     for (uint64_t i = 0; i < in->n_images; i++)
         for (uint64_t d = in->detection_first[i]; d < in->detection_first[i + 1]; d++) {
             double xywh[4], score = score_of(in, d);
-            box_of(in, d, xywh);
+            sd_eval_xywh(in->detection_xywh, d, in->detections[d].box, xywh);
             if (!is_finite(xywh, score)) /* JSON has no such numbers, and evaluators leave them out */
                 continue;
             sd_text_printf(&t, "%s\n{\"image_id\": %lld, \"category_id\": %lld, \"bbox\": [", first ? "" : ",",
@@ -81,7 +74,7 @@ static sodet_status write_class(const char *path, uint32_t label, const sd_gathe
     for (uint64_t i = 0; i < in->n_images; i++)
         for (uint64_t d = in->detection_first[i]; d < in->detection_first[i + 1]; d++) {
             double xywh[4], score = score_of(in, d);
-            box_of(in, d, xywh);
+            sd_eval_xywh(in->detection_xywh, d, in->detections[d].box, xywh);
             if (in->detections[d].label != (int32_t)label || !is_finite(xywh, score))
                 continue;
             const double corner[5] = {score, xywh[0] + 1, xywh[1] + 1, xywh[0] + xywh[2], xywh[1] + xywh[3]};

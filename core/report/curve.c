@@ -4,67 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/data/decode.h"
 #include "core/data/draw.h"
+#include "core/report/metrics.h"
 #include "core/report/report.h"
 
 enum { WIDTH = 960, HEIGHT = 540, LEFT = 70, RIGHT = 70, TOP = 40, BOTTOM = 50 };
 
-typedef struct point {
-    double step, value;
-} point;
-typedef struct series {
-    point *p;
-    uint64_t n, capacity;
+typedef struct series { /* of the file, and the range that is shown */
+    const sd_point *p;
+    uint64_t n;
     double least, most;
 } series;
 
-static sodet_status add(series *s, double step, double value, sodet_err *err)
-{
-    if (!isfinite(step) || !isfinite(value))
-        return SODET_OK;
-    sodet_status status = sd_grow(&s->p, &s->capacity, s->n + 1, sizeof *s->p, err);
-    if (status == SODET_OK)
-        s->p[s->n++] = (point){step, value};
-    return status;
-}
-
-/* One line: "step", and "loss" or "eval": {headline}. */
-static sodet_status read_line(char *line, uint64_t n, const char *headline, series *loss, series *metric, sodet_err *err)
-{
-    sd_json j;
-    sd_json_string key;
-    double step = NAN, l = NAN, m = NAN;
-    sd_json_open(&j, "metrics.jsonl", line, n, err);
-    for (sd_json_enter(&j, '{'); sd_json_key(&j, &key);) {
-        if (sd_json_is(key, "step")) {
-            step = sd_json_double(&j);
-        } else if (sd_json_is(key, "loss") && !sd_json_null(&j)) {
-            l = sd_json_double(&j);
-        } else if (sd_json_is(key, "eval")) {
-            for (sd_json_enter(&j, '{'); sd_json_key(&j, &key);) {
-                bool wanted = sd_json_is(key, headline);
-                if (!sd_json_null(&j)) {
-                    if (wanted)
-                        m = sd_json_double(&j);
-                    else
-                        sd_json_skip(&j);
-                }
-            }
-        } else if (!sd_json_is(key, "loss")) {
-            sd_json_skip(&j);
-        }
-    }
-    sodet_status s = sd_json_close(&j);
-    if (s == SODET_OK)
-        s = add(loss, step, l, err);
-    return s == SODET_OK ? add(metric, step, m, err) : s;
-}
-
 static int by_value(const void *a, const void *b)
 {
-    double x = ((const point *)a)->value, y = ((const point *)b)->value;
+    double x = ((const sd_point *)a)->value, y = ((const sd_point *)b)->value;
     return x < y ? -1 : x > y;
 }
 
@@ -75,7 +30,7 @@ static sodet_status range(series *s, double share, sodet_err *err)
     s->most = 1;
     if (!s->n)
         return SODET_OK;
-    point *sorted = sd_alloc((size_t)s->n, sizeof *sorted);
+    sd_point *sorted = sd_alloc((size_t)s->n, sizeof *sorted);
     if (!sorted)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the curve");
     memcpy(sorted, s->p, (size_t)s->n * sizeof *sorted);
@@ -164,22 +119,20 @@ static sodet_status paint(series *loss, series *metric, const char *headline, co
     return s;
 }
 
+static series take(const sd_metrics *m, const char *name)
+{
+    const sd_series *s = sd_metrics_find(m, name);
+    return (series){.p = s ? s->point : NULL, .n = s ? s->n : 0};
+}
+
 sodet_status sd_report_curve(const char *metrics, const char *headline, const char *png, sodet_err *err)
 {
-    char *bytes;
-    uint64_t n;
-    series loss = {0}, metric = {0};
-    sodet_status s = sd_file_read(metrics, 0, &bytes, &n, err);
+    sd_metrics m;
+    sodet_status s = sd_metrics_read(metrics, &m, err);
     if (s != SODET_OK)
         return s;
-    for (char *line = bytes, *end; s == SODET_OK && line < bytes + n && (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        s = read_line(line, (uint64_t)(end - line), headline, &loss, &metric, err);
-    }
-    if (s == SODET_OK)
-        s = paint(&loss, &metric, headline, png, err);
-    sd_free(loss.p);
-    sd_free(metric.p);
-    sd_free(bytes);
+    series loss = take(&m, "loss"), metric = take(&m, headline);
+    s = paint(&loss, &metric, headline, png, err);
+    sd_metrics_free(&m);
     return s;
 }

@@ -137,3 +137,23 @@ const sd_layer *sd_layers_find(const sd_layers *l, const char *path)
             return &l->layer[i];
     return NULL;
 }
+
+sodet_status sd_inference_cost(const sd_model *m, uint32_t height, uint32_t width, sodet_cost *out, sodet_err *err)
+{
+    const sd_graph_options options = {.training = false, .world = 1};
+    const sd_model_shape shape = {.batch = 1, .height = height, .width = width, .boxes = 1};
+    sodet_graph *g = NULL;
+    sodet_status s = sd_model_build(m, &options, &shape, &g, err);
+    *out = (sodet_cost){.macs = 0};
+    for (uint32_t i = 0; s == SODET_OK && i < sodet_graph_node_count(g); i++) {
+        const sodet_node *n = sodet_graph_node(g, i);
+        sodet_cost cost = sd_node_cost(n);
+        if (n->prologue)
+            continue;
+        out->macs += cost.macs;
+        out->flops += cost.flops;
+        out->bytes += cost.bytes;
+    }
+    sd_graph_free(g);
+    return s;
+}

@@ -4,6 +4,7 @@
 #ifndef SD_REPORT_LAYERS_H
 #define SD_REPORT_LAYERS_H
 
+#include "core/detect/model.h"
 #include "core/graph/graph.h"
 
 typedef struct sd_layer {
@@ -29,5 +30,8 @@ sodet_status sd_layers_make(const sodet_graph *g, const sd_segments *segments, c
                             const void *context, sd_layers *out, sodet_err *err);
 void sd_layers_free(sd_layers *l);                                    /* accepts a zeroed one */
 const sd_layer *sd_layers_find(const sd_layers *l, const char *path); /* NULL: not there */
+
+/* What one picture of height x width costs in the network, decoding and suppression included. */
+sodet_status sd_inference_cost(const sd_model *m, uint32_t height, uint32_t width, sodet_cost *out, sodet_err *err);
 
 #endif

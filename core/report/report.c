@@ -231,8 +231,8 @@ void sd_report_train(sd_report *r, const sd_report_step *s)
     }
     sd_text_printf(&t, ", \"grad_norm\": ");
     json_number(&t, s->norm);
-    sd_text_printf(&t, ", \"positives\": %.6g, \"images_per_second\": %.6g, \"data_wait\": %.4f}", r->positives / (double)r->n, rate,
-                   share);
+    sd_text_printf(&t, ", \"positives\": %.6g, \"images_per_second\": %.6g, \"data_wait\": %.4f, \"seconds\": %.6g}",
+                   r->positives / (double)r->n, rate, share, seconds);
     write_line(r, &t);
     sd_text_free(&t);
     progress_text(r, s, loss, means, rate, share, seconds / (double)r->n, &t);
@@ -268,6 +268,6 @@ void sd_report_evaluation(sd_report *r, uint64_t step, double epoch, const char 
     sd_text_free(&t);
     sd_report_line(r, "epoch %.4g  %s %.4f%s  (best %.4f, %.1f s)", epoch, headline, value, value >= best ? " *" : "", best, seconds);
     /* Evaluation is no part of the training's speed. */
-    r->since = r->last_step = sd_now();
-    r->images = 0;
+    r->since += seconds;
+    r->last_step = sd_now();
 }

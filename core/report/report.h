@@ -2,8 +2,9 @@
  * log.txt in the run's folder.
  *
  * metrics.jsonl, one object a line:
- *   {"step", "epoch", "lr", "loss", "loss/<term>".., "grad_norm", "positives", "images_per_second", "data_wait"}   every log_every steps;
- *       loss, terms and positives are means since the line before, data_wait is the share of the time spent waiting for the loader
+ *   {"step", "epoch", "lr", "loss", "loss/<term>".., "grad_norm", "positives", "images_per_second", "data_wait",
+ *    "seconds"}   every log_every steps; loss, terms and positives are means since the line before, seconds the time since then (without
+ *       evaluations), data_wait its share that was spent waiting for the loader
  *   {"step", "epoch", "eval": {"<evaluator>/<metric>": ..}, "best", "seconds"}                                      every evaluation
  * When a run is resumed, lines of steps behind the checkpoint are dropped first, so that no step is there twice. */
 #ifndef SD_REPORT_REPORT_H

@@ -8,14 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder of what is resumed: the path itself, or where that is no folder, the one that holds it. */
-static char *resumed_folder(const char *resume, sd_pool *pool)
+char *sd_run_folder_of(const char *path, sd_pool *pool)
 {
     struct stat st;
-    if (stat(resume, &st) == 0 && S_ISDIR(st.st_mode))
-        return sd_pool_strdup(pool, resume);
-    const char *slash = strrchr(resume, '/');
-    return slash ? sd_pool_printf(pool, "%.*s", slash == resume ? 1 : (int)(slash - resume), resume) : sd_pool_strdup(pool, ".");
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return sd_pool_strdup(pool, path);
+    const char *slash = strrchr(path, '/');
+    return slash ? sd_pool_printf(pool, "%.*s", slash == path ? 1 : (int)(slash - path), path) : sd_pool_strdup(pool, ".");
 }
 
 char *sd_run_folder(const sd_config *cfg, sd_pool *pool)
@@ -24,7 +23,7 @@ char *sd_run_folder(const sd_config *cfg, sd_pool *pool)
     if (run->output)
         return sd_pool_strdup(pool, run->output);
     if (run->resume)
-        return resumed_folder(run->resume, pool);
+        return sd_run_folder_of(run->resume, pool);
     return sd_pool_printf(pool, "runs/%s", run->name ? run->name : "sodet");
 }
 
@@ -48,7 +47,8 @@ static bool periodic(const char *name, uint64_t *step)
 
 static bool of_a_run(const char *name)
 {
-    static const char *const names[] = {"config.ini", "log.txt", "metrics.jsonl", "last.safetensors", "best.safetensors", "curve.png"};
+    static const char *const names[] = {"config.ini",       "log.txt",   "metrics.jsonl", "last.safetensors",
+                                        "best.safetensors", "curve.png", "report.html"};
     uint64_t step;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(name, names[i]))
@@ -97,7 +97,7 @@ bool sd_run_goes_on_in(const char *resume, const char *folder)
 {
     sd_pool pool = {0};
     struct stat a, b;
-    const char *from = resumed_folder(resume, &pool);
+    const char *from = sd_run_folder_of(resume, &pool);
     bool same = from && stat(from, &a) == 0 && stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
     sd_pool_clear(&pool);
     return same;

@@ -1,5 +1,5 @@
 /* train/folder.h: the folder of a run: config.ini (resolved, with places), log.txt, metrics.jsonl, last.safetensors, best.safetensors,
- * step-<n>.safetensors, curve.png. What an earlier run left is never overwritten in silence. */
+ * step-<n>.safetensors, curve.png, report.html. What an earlier run left is never overwritten in silence. */
 #ifndef SD_TRAIN_FOLDER_H
 #define SD_TRAIN_FOLDER_H
 
@@ -8,6 +8,8 @@
 
 /* [run] output, else the folder of what is resumed, else runs/<name>; the pool's. */
 char *sd_run_folder(const sd_config *cfg, sd_pool *pool);
+/* The folder that a run's folder or checkpoint means: the path itself, or where that is no folder, the one that holds it; the pool's. */
+char *sd_run_folder_of(const char *path, sd_pool *pool);
 /* Whether the checkpoint or folder that is resumed belongs to this folder. A run that goes on in another folder is new to that one. */
 bool sd_run_goes_on_in(const char *resume, const char *folder);
 /* Touches nothing: the same refusal as below, so that it comes before the work. */
