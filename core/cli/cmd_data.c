@@ -1,6 +1,6 @@
-/* sodet data: what a configuration's data sets hold. `data check` reads every annotation and decodes every picture; `data draw` writes
- * pictures with their boxes as the network gets them, behind the transforms; `data export` writes pictures and a COCO annotation file, so
- * that other programs see exactly what sodet sees (before the transforms); `data convert` (data_convert.c) writes other layouts. */
+/* sodet data: what a configuration's data sets hold. Verbs that are more than a page have files of their own (data.h). Here: `data draw`
+ * writes pictures with their boxes as the network gets them, behind the transforms; `data export` writes pictures and a COCO annotation
+ * file, so that other programs see exactly what sodet sees (before the transforms). */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,43 +56,6 @@ static sodet_status export_split(sd_cli *cli, const sd_dataset *d, const char *f
     return status;
 }
 
-/* Every annotation has been read when the set was opened; here every picture is decoded. Broken ones are listed, the rest goes on. */
-static sodet_status check_split(sd_cli *cli, const sd_dataset *d, sodet_err *err)
-{
-    sd_text report = {0};
-    sodet_sample *s = NULL;
-    const sd_classes *classes = sd_dataset_classes(d);
-    uint64_t broken = 0, differ = 0, n = sd_dataset_size(d);
-    cli->started = true;
-    sd_dataset_report(d, &report);
-    for (uint32_t c = 0; c < classes->n; c++)
-        sd_text_printf(&report, "  %-20s %10llu\n", classes->names[c], (unsigned long long)sd_dataset_census(d)->per_class[c]);
-    fputs(report.text ? report.text : "", stdout);
-    sd_text_free(&report);
-    sodet_status status = sd_sample_new(d, &s, err);
-    for (uint64_t i = 0; i < n && status == SODET_OK; i++) {
-        sodet_err one = SODET_ERR_INIT;
-        sodet_status loaded = sd_dataset_load(d, i, s, &one);
-        if (loaded == SODET_E_MEMORY) {
-            status = SODET_FAIL(err, loaded, "%s", one.text);
-        } else if (loaded != SODET_OK) {
-            broken++;
-            printf("  %s\n", one.text);
-        } else if (s->width && s->height && (s->width != s->original_width || s->height != s->original_height)) {
-            if (differ++ < 10)
-                printf("  %s: the annotation was made for %ux%u, the picture is %ux%u\n", sd_dataset_item(d, i)->id, s->width, s->height,
-                       s->original_width, s->original_height);
-        }
-    }
-    if (status == SODET_OK)
-        printf("  %llu pictures decoded, %llu broken, %llu of another size than their annotation says\n", (unsigned long long)(n - broken),
-               (unsigned long long)broken, (unsigned long long)differ);
-    if (broken)
-        cli->exit_code = 1;
-    sd_sample_free(s);
-    return status;
-}
-
 static sodet_status draw_sample(const sd_split *set, sd_worker *w, const char *folder, uint64_t i, sd_pixels *canvas, sodet_err *err)
 {
     sodet_status status = sd_worker_prepare(w, 0, i, 0, err);
@@ -145,58 +108,90 @@ static sodet_status draw_split(sd_cli *cli, const sd_config *cfg, const sd_split
     return status;
 }
 
-static const char *const verbs[] = {"check", "draw", "export", "convert", "adopt"};
-enum { CHECK, DRAW, EXPORT, CONVERT, ADOPT, N_VERBS };
+/* ---- the verbs ---- */
 
-static void words(sd_text *out)
+static sodet_status with_set(sd_cli *cli, bool draw, sodet_err *err)
 {
-    for (int i = 0; i < N_VERBS; i++)
-        sd_text_printf(out, "%s%s", i ? " " : "", verbs[i]);
-}
-
-static sodet_status run(sd_cli *cli, sodet_err *err)
-{
-    if (cli->n_files == 2 && strcmp(cli->files[0], verbs[ADOPT]) == 0 && !cli->ini)
-        return sd_data_adopt(cli, cli->files[1], err);
-    if (!cli->ini && cli->n_overrides == 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "data: which configuration? usage: sodet data %s", cli->command->synopsis);
-    uint32_t verb = 0;
-    while (verb < ADOPT && (cli->n_files != 1 || strcmp(cli->files[0], verbs[verb]) != 0))
-        verb++;
-    if (verb == ADOPT)
-        return SODET_FAIL(err, SODET_E_INVALID,
-                          "data %s: expected `sodet data check x.ini`, `sodet data draw x.ini --output FOLDER`, `sodet data export x.ini "
-                          "--output FOLDER`, `sodet data convert x.ini --to LAYOUT --output FOLDER` or `sodet data adopt FOLDER`",
-                          cli->n_files ? cli->files[0] : "");
-    const char *folder = sd_cli_flag(cli, "--output"), *split = sd_cli_flag(cli, "--split");
-    if (!folder && verb != CHECK)
-        return SODET_FAIL(err, SODET_E_INVALID, "data %s: --output FOLDER is missing: where the pictures are to be written", verbs[verb]);
-    bool train = split && strcmp(split, "train") == 0;
-    if (split && !train && strcmp(split, "val") != 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "data %s: --split %s: expected train or val", verbs[verb], split);
-    if (verb == CONVERT)
-        return sd_data_convert(cli, err);
+    const char *folder = sd_cli_flag(cli, "--output");
     uint64_t count;
+    uint32_t which;
     sd_config *cfg = NULL;
     sd_split set = {0};
-    uint32_t which = train ? SD_SPLIT_TRAIN : SD_SPLIT_VAL;
-    sodet_status status = sd_cli_flag_uint(cli, "--count", 1, 0, &count, err);
+    sodet_status status = sd_data_which(cli, SD_SPLIT_VAL, &which, err);
+    if (status == SODET_OK)
+        status = sd_cli_flag_uint(cli, "--count", 1, 0, &count, err);
     if (status == SODET_OK)
         status = sd_cli_config(cli, &cfg, err);
     if (status == SODET_OK)
         status = sd_split_open(cfg, which, NULL, 0, &set, err);
     if (status == SODET_OK)
-        status = verb == CHECK  ? check_split(cli, set.dataset, err)
-                 : verb == DRAW ? draw_split(cli, cfg, &set, which, folder, count, err)
-                                : export_split(cli, set.dataset, folder, count, err);
+        status = draw ? draw_split(cli, cfg, &set, which, folder, count, err) : export_split(cli, set.dataset, folder, count, err);
     sd_split_close(&set);
     sd_config_close(cfg);
     return status;
 }
 
+static sodet_status draw(sd_cli *cli, sodet_err *err)
+{
+    return with_set(cli, true, err);
+}
+
+static sodet_status export(sd_cli *cli, sodet_err *err)
+{
+    return with_set(cli, false, err);
+}
+
+enum { NEEDS_FOLDER = 1 /* --output */, KNOWS_JSON = 2, TAKES_FOLDER = 4 /* an argument, in the place of an INI */ };
+static const struct verb {
+    const char *name, *usage;
+    uint32_t how;
+    sodet_status (*run)(sd_cli *cli, sodet_err *err);
+} verbs[] = {
+    {"check", "x.ini", KNOWS_JSON, sd_data_check},
+    {"draw", "x.ini --output FOLDER", NEEDS_FOLDER, draw},
+    {"export", "x.ini --output FOLDER", NEEDS_FOLDER, export},
+    {"convert", "x.ini --to LAYOUT --output FOLDER", NEEDS_FOLDER, sd_data_convert},
+    {"adopt", "FOLDER", TAKES_FOLDER, sd_data_adopt},
+};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static void words(sd_text *out)
+{
+    for (int i = 0; i < N_VERBS; i++)
+        sd_text_printf(out, "%s%s", i ? " " : "", verbs[i].name);
+}
+
+static sodet_status refuse(const sd_cli *cli, sodet_err *err)
+{
+    char usage[480] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < N_VERBS && at < sizeof usage; i++)
+        at += (size_t)snprintf(usage + at, sizeof usage - at, "%s`sodet data %s %s`", i ? ", " : "", verbs[i].name, verbs[i].usage);
+    return SODET_FAIL(err, SODET_E_INVALID, "data %s: expected %s", cli->n_files ? cli->files[0] : "", usage);
+}
+
+static sodet_status run(sd_cli *cli, sodet_err *err)
+{
+    const struct verb *v = verbs;
+    while (v < verbs + N_VERBS && (!cli->n_files || strcmp(cli->files[0], v->name) != 0))
+        v++;
+    if (v < verbs + N_VERBS && cli->n_files == (v->how & TAKES_FOLDER ? 2 : 1) && v->how & TAKES_FOLDER && !cli->ini)
+        return v->run(cli, err);
+    if (!cli->ini && cli->n_overrides == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "data: which configuration? usage: sodet data %s", cli->command->synopsis);
+    if (v == verbs + N_VERBS || cli->n_files != 1 || v->how & TAKES_FOLDER)
+        return refuse(cli, err);
+    if (v->how & NEEDS_FOLDER && !sd_cli_flag(cli, "--output"))
+        return SODET_FAIL(err, SODET_E_INVALID, "data %s: --output FOLDER is missing: where the pictures are to be written", v->name);
+    if (cli->json && !(v->how & KNOWS_JSON))
+        return SODET_FAIL(err, SODET_E_INVALID, "data %s: reports no figures, so leave out --json", v->name);
+    return v->run(cli, err);
+}
+
 static const sd_flag flags[] = {
     {"--output", "FOLDER", "draw, export, convert: where pictures and annotations are written"},
-    {"--split", "train|val", "which of [data]'s sets (val; convert: both)"},
+    {"--split", "train|val", "which of [data]'s sets (check, convert: both; else val)"},
+    {"--examples", "N", "check: how many of each kind of finding are shown (5)"},
     {"--count", "N", "draw, export: the first N samples (all)"},
     {"--to", "voc|coco|yolo|csv", "convert: the layout to write"},
     {"--section", "LABEL", "convert: [dataset.LABEL] in the place of [data]'s sets"},
@@ -215,13 +210,22 @@ const sd_command sd_cmd_data = {
     .help =
         "adopt recognises the layout of a folder of pictures and labels, splits it if it has no split, and writes an INI that trains "
         "TinySSD on it.\n"
-        "check reads every annotation and decodes every picture: counts, classes, and each file that is broken (exit code 1 if any is).\n"
+        "check reads every annotation and decodes every picture of [data] train and val, and lists what is wrong or odd by kind: how "
+        "often,\n"
+        "the first examples, and what to do. Errors (exit code 1): files that are missing or damaged, boxes without area or outside their\n"
+        "picture, sizes that differ, unknown classes, one file twice in a set, one content in both sets. Notes: boxes over the edge, tiny "
+        "or\n"
+        "very long ones, the same box or content twice, empty pictures, classes without objects, similar class names, EXIF orientations.\n"
+        "What [data] broken, unknown_class, bad_box or outside = skip leaves out on purpose is a note too.\n"
         "draw writes pictures with their boxes as they come out of the transforms of [transform] train or val.\n"
         "export writes pictures as PNG, before the transforms, and the boxes as a COCO annotation file.\n"
         "convert writes the sets in the layout of voc, coco, yolo or csv: picture files as they are, boxes that read back equal, and a "
         "data.ini.\n"
-        "What the layout cannot hold (crowds, difficult objects) is counted and said.",
-    .takes = SD_TAKES_INI | SD_TAKES_FILES,
+        "What the layout cannot hold (crowds, difficult objects) is counted and said.\n"
+        "--json of check: {\"sets\": [{\"name\", \"pictures\", \"decoded\", \"broken\", \"objects\", \"classes\": {name: objects}}],\n"
+        "\"findings\": [{\"kind\", \"error\", \"count\", \"what\", \"remedy\", \"examples\": [{\"set\", \"file\", \"object\", \"class\",\n"
+        "\"value\", \"expected\"}]}], \"errors\", \"notes\"}",
+    .takes = SD_TAKES_INI | SD_TAKES_FILES | SD_TAKES_JSON,
     .flags = flags,
     .words = words,
     .run = run,

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <link.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/base/parallel.h"
 #include "core/cli/cli.h"
 #include "core/device/pool.h"
 #include "core/plugin/plugin.h"
@@ -88,9 +88,8 @@ static double quota(void)
 
 static void look_at_processors(doctor *d)
 {
-    cpu_set_t set;
     long there = sysconf(_SC_NPROCESSORS_ONLN);
-    int mine = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)there;
+    int mine = (int)sd_processors();
     double q = quota();
     char found[200], advice[200] = "";
     snprintf(found, sizeof found, "%d of %ld may be used", mine, there);

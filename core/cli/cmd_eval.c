@@ -1,18 +1,15 @@
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/parallel.h"
 #include "core/cli/trained.h"
 #include "core/eval/validate.h"
 
 /* As many threads as [run] threads says, or as the process may run on. */
 static uint32_t threads_of(const sd_config *cfg)
 {
-    cpu_set_t set;
     uint32_t n = sd_config_core(cfg)->run.threads;
-    if (n == 0 && sched_getaffinity(0, sizeof set, &set) == 0)
-        n = (uint32_t)CPU_COUNT(&set);
-    return n ? n : 1;
+    return n ? n : sd_processors();
 }
 
 /* "coco" is [evaluator.coco], "coco, voc" both; without the flag, those of [eval] evaluators if an INI was given, else coco. */

@@ -577,8 +577,9 @@ static void tell_found(adopt *a)
     }
 }
 
-sodet_status sd_data_adopt(sd_cli *cli, const char *folder, sodet_err *err)
+sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err)
 {
+    const char *folder = cli->files[1];
     adopt a = {0};
     const char *share_text = sd_cli_flag(cli, "--share"), *only = sd_cli_flag(cli, "--layout"), *ini = sd_cli_flag(cli, "--output");
     double share = 0.2;

@@ -45,7 +45,8 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
         if (!splits[i])
             continue;
         const sd_census *c = sd_dataset_census(set[i].dataset);
-        if (c->skipped || c->bad_boxes || c->unknown_objects || c->dropped_empty) { /* what the INI's rules leave out is not converted */
+        if (c->skipped || c->bad_boxes || c->unknown_objects || c->dropped_empty ||
+            c->outside) { /* what the INI's rules leave out is not converted */
             sd_text_printf(&report, "%s as it is read:\n", splits[i]);
             sd_dataset_report(set[i].dataset, &report);
         }
@@ -65,9 +66,11 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
 sodet_status sd_data_convert(sd_cli *cli, sodet_err *err)
 {
     const char *folder = sd_cli_flag(cli, "--output"), *split = sd_cli_flag(cli, "--split"), *section = sd_cli_flag(cli, "--section");
-    uint32_t layout, pictures;
+    uint32_t layout, pictures, which;
     sd_config *cfg = NULL;
-    sodet_status status = choice(cli, "--to", sd_layout_names, NULL, &layout, err);
+    sodet_status status = sd_data_which(cli, 0, &which, err);
+    if (status == SODET_OK)
+        status = choice(cli, "--to", sd_layout_names, NULL, &layout, err);
     if (status == SODET_OK)
         status = choice(cli, "--pictures", sd_picture_modes, "copy", &pictures, err);
     if (status == SODET_OK && section && split)

@@ -5,6 +5,7 @@
 static const char *const precisions[] = {"fp32", "bf16", "fp16", "mixed", NULL};
 static const char *const channels[] = {"rgb", "bgr", "grey", NULL};
 static const char *const broken[] = {"stop", "skip", NULL};
+static const char *const outsides[] = {"clip", "skip", "stop", NULL};
 static const char *const lasts[] = {"keep", "drop", "wrap", NULL};
 static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
 static const char *const norms[] = {"sync", "local", "frozen", NULL};
@@ -51,6 +52,8 @@ static const sodet_opt data_opts[] = {
     SODET_OPT_ENUM(sd_data_cfg, unknown_class, "stop", broken,
                    "what an object does whose class is not in the list; skipped ones are counted"),
     SODET_OPT_ENUM(sd_data_cfg, bad_box, "skip", broken, "what a box without area does; skipped ones are counted"),
+    SODET_OPT_ENUM(sd_data_cfg, outside, "clip", outsides,
+                   "what a box does that reaches over the picture's edge by more than half a pixel; skipped ones are counted"),
     SODET_OPT_BOOL(sd_data_cfg, drop_empty, "no", "leave out pictures without objects"),
     SODET_OPT_BOOL(sd_data_cfg, ignore_orientation, "no",
                    "do not turn pictures as their EXIF tag says: for labels made on the stored pixels"),

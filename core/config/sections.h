@@ -40,6 +40,7 @@ typedef struct sd_data_cfg {
     sodet_string_list classes;         /* names, or one "@file" (see sd_config_path); empty: the dataset's */
     uint32_t broken;                   /* SD_BROKEN_*: a picture or annotation that cannot be read */
     uint32_t unknown_class, bad_box;   /* SD_BROKEN_*: an object of a class that is not in the list; a box without area */
+    uint32_t outside;                  /* index: clip, skip, stop: a box that reaches over the picture's edge */
     uint32_t drop_empty;               /* pictures without objects are left out */
     uint32_t ignore_orientation;       /* pictures are not turned as their EXIF tag says */
     uint64_t max_pixels;               /* of a picture; larger ones are refused before memory is taken */

@@ -1,5 +1,6 @@
 #include "core/data/dataset.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,14 +193,20 @@ static sodet_status all_seen(const sd_dataset *d, sodet_err *err)
                                d->rules.list, (unsigned long long)first->line, first->id, (unsigned long long)(n - 1));
 }
 
-static void note(void *context, uint32_t kind, const char *class_name, const char *sentence)
+static void note(void *context, uint32_t kind, const char *class_name, const sodet_box *box, const char *sentence)
 {
     sd_dataset *d = context;
+    (void)box;
     if (!wanted(d))
         return;
     if (kind == SD_NOTE_BAD_BOX) {
         if (d->census.bad_boxes++ == 0)
             d->census.first_bad_box = sd_pool_strdup(&d->pool, sentence);
+        return;
+    }
+    if (kind == SD_NOTE_OUTSIDE) {
+        if (d->census.outside++ == 0)
+            d->census.first_outside = sd_pool_strdup(&d->pool, sentence);
         return;
     }
     d->census.unknown_objects++;
@@ -268,16 +275,20 @@ static sodet_status take(sd_dataset *d, uint32_t part, uint64_t row, sodet_err *
     sodet_status status = d->parts[part].ops->describe(d->parts[part].self, row, s, &local);
     if (status == SODET_OK && s->broken != SODET_OK)
         status = SODET_FAIL(&local, s->broken, "sample %llu: no memory", (unsigned long long)row);
+    if (status == SODET_OK)
+        status = sd_sample_apply_edges(s, s->width, s->height, &local);
     if (status != SODET_E_MEMORY && !wanted(d))
         return SODET_OK;
     if (status == SODET_E_MEMORY || (status != SODET_OK && d->rules.bad_file == SD_STOP))
         return SODET_FAIL(err, status, "data set \"%s\": %s", d->parts[part].label, local.text);
-    if (status != SODET_OK) {
+    bool broken = status != SODET_OK;
+    if (broken) {
         if (c->skipped++ == 0)
             c->first_skipped = sd_pool_strdup(&d->pool, local.text);
-        return SODET_OK;
-    }
-    if (s->n_objects == 0 && d->rules.drop_empty) {
+        if (d->rules.bad_file != SD_KEEP)
+            return SODET_OK;
+        s->n_objects = 0;
+    } else if (s->n_objects == 0 && d->rules.drop_empty) {
         c->dropped_empty++;
         return SODET_OK;
     }
@@ -291,6 +302,8 @@ static sodet_status take(sd_dataset *d, uint32_t part, uint64_t row, sodet_err *
                             : sd_pool_printf(&d->pool, "%s/%llu", d->parts[part].label, (unsigned long long)row);
     if (!item->id)
         return SODET_FAIL(err, SODET_E_MEMORY, "no memory for the names of %llu samples", (unsigned long long)d->n_items);
+    if (broken)
+        return SODET_OK;
     c->images++;
     c->empty += s->n_objects == 0;
     c->objects += s->n_objects;
@@ -301,8 +314,14 @@ static sodet_status take(sd_dataset *d, uint32_t part, uint64_t row, sodet_err *
         c->crowd += (o->flags & SODET_BOX_CROWD) != 0;
         c->truncated += (o->flags & SODET_BOX_TRUNCATED) != 0;
         d->per_class[o->label]++;
-        if (s->width && s->height)
-            c->clipped += o->box.x1 < 0 || o->box.y1 < 0 || o->box.x2 > (float)s->width || o->box.y2 > (float)s->height;
+        double over = s->width && s->height ? sd_box_over(&o->box, s->width, s->height) : 0;
+        c->clipped += over > 0;
+        if (over < HUGE_VAL)
+            continue;
+        if (c->beyond++ == 0)
+            c->first_beyond =
+                sd_pool_printf(&d->pool, "%s: %s: box %g %g %g %g, the picture has %ux%u", item->id, d->names[o->label], (double)o->box.x1,
+                               (double)o->box.y1, (double)o->box.x2, (double)o->box.y2, s->width, s->height);
     }
     hash_sample(d, s);
     return SODET_OK;
@@ -503,6 +522,11 @@ void sd_dataset_report(const sd_dataset *d, sd_text *out)
     if (c->clipped)
         sd_text_printf(out, "  %llu box%s reach%s over the picture's edge and %s clipped\n", N(c->clipped), c->clipped == 1 ? "" : "es",
                        c->clipped == 1 ? "es" : "", c->clipped == 1 ? "is" : "are");
+    if (c->beyond)
+        sd_text_printf(out, "  %llu of them lie%s wholly outside and %s left out: %s\n", N(c->beyond), c->beyond == 1 ? "s" : "",
+                       c->beyond == 1 ? "is" : "are", c->first_beyond ? c->first_beyond : "");
+    if (c->outside)
+        sd_text_printf(out, "  %llu object%s left out: %s\n", N(c->outside), s_of(c->outside), c->first_outside ? c->first_outside : "");
     for (uint32_t i = 0; i < c->n_unknown; i++)
         sd_text_printf(out, "  class \"%s\" is not in the list: %llu object%s skipped, first in %s\n", c->unknown[i].name,
                        N(c->unknown[i].count), s_of(c->unknown[i].count), c->unknown[i].example);
@@ -544,7 +568,7 @@ sodet_status sd_dataset_describe(const sd_dataset *d, uint64_t i, sodet_sample *
     sodet_status status = part->ops->describe(part->self, item->row, s, err);
     if (status == SODET_OK && s->broken != SODET_OK)
         status = SODET_FAIL(err, s->broken, "%s: no memory", item->id);
-    return status;
+    return status == SODET_OK ? sd_sample_apply_edges(s, s->width, s->height, err) : status;
 }
 
 sodet_status sd_dataset_locate(const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)

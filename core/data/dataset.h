@@ -8,13 +8,16 @@
 
 #include "core/base/base.h"
 
-enum { SD_STOP = 0, SD_SKIP = 1 };
+enum { SD_STOP = 0, SD_SKIP = 1, SD_KEEP = 2 };
+enum { SD_OUTSIDE_CLIP = 0, SD_OUTSIDE_SKIP = SD_SKIP, SD_OUTSIDE_STOP = 2 };
 
 /* What to do with what is wrong. All zero but max_pixels is a good beginning; sd_data_rules_init gives the defaults. */
 typedef struct sd_data_rules {
     uint32_t unknown_class;      /* an object's class is not in the list: SD_STOP (default) or SD_SKIP the object */
     uint32_t bad_box;            /* a box without area, or not finite: SD_SKIP (default) the object, or SD_STOP */
-    uint32_t bad_file;           /* an annotation or a picture that cannot be read: SD_STOP (default) or SD_SKIP the sample */
+    uint32_t outside;            /* SD_OUTSIDE_*: a box that reaches over the picture's edge is clipped (default), left out, or refused */
+    uint32_t bad_file;           /* an annotation or a picture that cannot be read: SD_STOP (default) or SD_SKIP the sample; SD_KEEP: it
+                                  * stays in the set, and describing or loading it fails again (for who lists what is wrong) */
     uint32_t drop_empty;         /* leave out samples without objects; default 0: they are kept */
     uint32_t ignore_orientation; /* do not turn pictures as their EXIF tag says; default 0 */
     uint64_t max_pixels;         /* width * height of a picture; larger ones are refused before memory is taken; 2^28 */
@@ -54,11 +57,13 @@ typedef struct sd_census {
     uint64_t dropped_empty, skipped; /* left out by drop_empty; by bad_file */
     uint64_t objects, difficult, crowd, truncated;
     uint64_t bad_boxes, clipped, unknown_objects; /* skipped; reaching over the picture's edge (kept, clipped when loaded); skipped */
-    const uint64_t *per_class;                    /* [n classes] objects */
-    uint32_t most_objects;                        /* in one image */
+    uint64_t beyond,
+        outside; /* of `clipped` those with nothing in the picture, which are dropped when it is loaded; left out by `outside` */
+    const uint64_t *per_class; /* [n classes] objects */
+    uint32_t most_objects;     /* in one image */
     uint32_t n_unknown;
     const sd_unknown *unknown;
-    const char *first_bad_box, *first_skipped; /* a sentence each, or NULL */
+    const char *first_bad_box, *first_skipped, *first_beyond, *first_outside; /* a sentence each, or NULL */
 } sd_census;
 
 typedef struct sd_dataset sd_dataset;

@@ -128,6 +128,7 @@ sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const
         status = sd_decode_png(name, bytes, n, limit, out, err);
     else
         status = sd_decode_other(name, bytes, n, limit, out, err);
+    out->orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
     if (status != SODET_OK || orientation < 2 || orientation > 8 || options->ignore_orientation)
         return status;
     bool across = orientation >= 5;
@@ -135,6 +136,7 @@ sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const
     if (status != SODET_OK)
         return status;
     turn(out, turned, orientation);
+    turned->orientation = out->orientation;
     sd_pixels swap = *out;
     *out = *turned;
     *turned = swap;

@@ -10,7 +10,8 @@
 
 typedef struct sd_pixels { /* zero-initialise; the buffer grows and is used again */
     uint32_t width, height;
-    uint8_t *rgb; /* [height][width][3] */
+    uint32_t orientation; /* the file's EXIF tag: 1 where it has none */
+    uint8_t *rgb;         /* [height][width][3] */
     uint64_t capacity;
 } sd_pixels;
 void sd_pixels_free(sd_pixels *p);

@@ -5,9 +5,9 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
+#include "core/base/parallel.h"
 #include "core/data/pipeline.h"
 #include "core/data/sampler.h"
 #include "sodet/detection.h"
@@ -154,7 +154,7 @@ static sodet_status fill_row(sd_loader *l, sd_worker *w, slot *s, uint32_t r, so
 {
     sd_batch *b = &s->batch;
     sd_batch_item *item = &b->items[r];
-    *item = (sd_batch_item){.sample = s->samples[r]};
+    *item = (sd_batch_item){.sample = s->samples[r], .planned = s->samples[r]};
     sodet_status status = load_row(l, w, s, &item->sample, s->repeats[r], &item->missing, err);
     if (status != SODET_OK)
         return status;
@@ -450,12 +450,6 @@ static sodet_status open_slots(sd_loader *l, sodet_err *err)
                            (unsigned long long)(pixels * sizeof(float) >> 20));
 }
 
-static uint32_t processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
-}
-
 static sodet_status start(sd_loader *l, sodet_err *err)
 {
     uint32_t n = l->config.threads;
@@ -494,7 +488,7 @@ sodet_status sd_loader_open(const sd_loader_config *config, sd_loader **out, sod
     sd_loader_config *c = &l->config;
     c->parts = c->parts ? c->parts : 1;
     c->depth = c->depth ? c->depth : 3;
-    c->threads = c->threads ? c->threads : processors();
+    c->threads = c->threads ? c->threads : sd_processors();
 
     l->max_objects = c->max_objects;
     if (!l->max_objects) {

@@ -61,8 +61,9 @@ typedef struct sd_loader_config {
 } sd_loader_config;
 
 typedef struct sd_batch_item {
-    uint64_t sample;                          /* index in the data set: sd_dataset_item names it */
-    uint32_t width, height;                   /* of the picture inside the canvas (top left) */
+    uint64_t sample;        /* index in the data set: sd_dataset_item names it */
+    uint64_t planned;       /* what the epoch has here; another than `sample`: it could not be read, and that one stands in */
+    uint32_t width, height; /* of the picture inside the canvas (top left) */
     uint32_t original_width, original_height; /* of the file's picture, upright */
     double inverse[6];                        /* canvas to original pixels: X = m0 x + m1 y + m2, Y = m3 x + m4 y + m5 */
     uint32_t n_objects;                       /* rows of truth that are used */

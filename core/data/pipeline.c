@@ -84,11 +84,14 @@ void sd_worker_close(sd_worker *w)
     memset(w, 0, sizeof *w);
 }
 
-/* Loads a sample and takes it through links [0, n_links). key stands for the sample in the streams. */
 static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_t index, uint64_t key, uint32_t first_link,
-                          uint32_t n_links, sodet_err *err)
+                          uint32_t n_links, sodet_err *err);
+
+/* Takes what has been loaded through links [0, n_links). name: of the sample, for messages. */
+static sodet_status apply_links(sd_worker *w, sodet_sample *s, const char *name, uint64_t epoch, uint64_t key, uint32_t first_link,
+                                uint32_t n_links, sodet_err *err)
 {
-    sodet_status status = sd_dataset_load(w->dataset, index, s, err);
+    sodet_status status = SODET_OK;
     for (uint32_t i = 0; i < n_links && status == SODET_OK; i++) {
         const sd_link *link = &w->links[i];
         for (uint32_t k = 0; k < link->ops->partners && status == SODET_OK; k++) {
@@ -105,8 +108,29 @@ static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_
         if (status == SODET_OK && s->broken != SODET_OK)
             status = SODET_FAIL(err, s->broken, "no memory for the picture");
         if (status != SODET_OK)
-            sd_fail_in(err, status, "%s: transform %s", sd_dataset_item(w->dataset, index)->id, link->label);
+            sd_fail_in(err, status, "%s: transform %s", name, link->label);
     }
+    return status;
+}
+
+/* Loads a sample and takes it through links [0, n_links). key stands for the sample in the streams. */
+static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_t index, uint64_t key, uint32_t first_link,
+                          uint32_t n_links, sodet_err *err)
+{
+    sodet_status status = sd_dataset_load(w->dataset, index, s, err);
+    return status == SODET_OK ? apply_links(w, s, sd_dataset_item(w->dataset, index)->id, epoch, key, first_link, n_links, err) : status;
+}
+
+sodet_status sd_worker_frame(sd_worker *w, uint32_t width, uint32_t height, double map[6], sodet_err *err)
+{
+    uint8_t *rgb;
+    sd_sample_reset(w->sample);
+    sodet_status status = sodet_sample_new_pixels(w->sample, width, height, 3, &rgb, err);
+    if (status == SODET_OK)
+        status = sd_sample_decode(w->sample, err);
+    if (status == SODET_OK)
+        status = apply_links(w, w->sample, "a blank picture", 0, 0, 0, w->n_links, err);
+    memcpy(map, w->sample->map, sizeof w->sample->map);
     return status;
 }
 

@@ -27,6 +27,9 @@ uint32_t sd_links_partners(const sd_link *links, uint32_t n);
 void sd_links_canvas(const sd_link *links, uint32_t n, const sd_input *input, uint32_t *width, uint32_t *height);
 /* w->sample becomes the sample, through all links. repeat: 0, or how often the epoch has had it before. Errors name the file. */
 sodet_status sd_worker_prepare(sd_worker *w, uint64_t epoch, uint64_t index, uint64_t repeat, sodet_err *err);
+/* Where a picture of this size comes to lie: the links run on a blank one. map: its pixels to the network's (6, as sodet_sample_apply_affine
+ * has it). For chains without chance, as validation's are. */
+sodet_status sd_worker_frame(sd_worker *w, uint32_t width, uint32_t height, double map[6], sodet_err *err);
 /* The picture of s, normalised, into [channels][height][width], 0 where the canvas is larger. It must fit. */
 sodet_status sd_normalise(sodet_sample *s, const sd_input *input, uint32_t width, uint32_t height, float *to, sodet_err *err);
 

@@ -87,7 +87,22 @@ static sodet_status open_links(sd_config *cfg, uint32_t which, sd_split *s, sode
     return SODET_OK;
 }
 
-static sodet_status open_parts(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, sd_split *s, sodet_err *err)
+sd_data_rules sd_recipe_rules(const sd_config *cfg, uint32_t which)
+{
+    const sd_data_cfg *data = &sd_config_core(cfg)->data;
+    return (sd_data_rules){.unknown_class = data->unknown_class == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+                           .bad_box = data->bad_box == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+                           .outside = data->outside,
+                           .bad_file = data->broken == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+                           .drop_empty = data->drop_empty,
+                           .ignore_orientation = data->ignore_orientation,
+                           .max_pixels = data->max_pixels,
+                           .limit = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit,
+                           .list = which == SD_SPLIT_TRAIN ? data->train_list : data->val_list};
+}
+
+static sodet_status open_parts(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
+                               sd_split *s, sodet_err *err)
 {
     const sd_data_cfg *data = &sd_config_core(cfg)->data;
     const sodet_string_list *labels = which == SD_SPLIT_TRAIN ? &data->train : &data->val;
@@ -104,21 +119,20 @@ static sodet_status open_parts(sd_config *cfg, uint32_t which, const char *const
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the data sets");
     for (uint32_t i = 0; i < s->n_parts; i++)
         s->part[i] = (sd_dataset_part){.label = labels->v[i], .ops = s->parts[i].ops, .self = s->parts[i].self};
-    const sd_data_rules rules = {.unknown_class = data->unknown_class == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
-                                 .bad_box = data->bad_box == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
-                                 .bad_file = data->broken == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
-                                 .drop_empty = data->drop_empty,
-                                 .ignore_orientation = data->ignore_orientation,
-                                 .max_pixels = data->max_pixels,
-                                 .limit = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit,
-                                 .list = which == SD_SPLIT_TRAIN ? data->train_list : data->val_list};
-    return sd_dataset_open(s->part, s->n_parts, classes, n_classes, &rules, &s->dataset, err);
+    return sd_dataset_open(s->part, s->n_parts, classes, n_classes, rules, &s->dataset, err);
 }
 
 sodet_status sd_split_open(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, sd_split *out, sodet_err *err)
 {
+    const sd_data_rules rules = sd_recipe_rules(cfg, which);
+    return sd_split_open_under(cfg, which, classes, n_classes, &rules, out, err);
+}
+
+sodet_status sd_split_open_under(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
+                                 sd_split *out, sodet_err *err)
+{
     memset(out, 0, sizeof *out);
-    sodet_status s = open_parts(cfg, which, classes, n_classes, out, err);
+    sodet_status s = open_parts(cfg, which, classes, n_classes, rules, out, err);
     if (s == SODET_OK)
         s = open_links(cfg, which, out, err);
     if (s != SODET_OK)

@@ -20,6 +20,10 @@ typedef struct sd_split {
 /* Opens the labels of [data] train or val and the chain of [transform] for it. classes: the run's names; NULL takes those of [data]
  * classes, else the data sets' own. */
 sodet_status sd_split_open(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, sd_split *out, sodet_err *err);
+/* What [data] says about a split, and the same opened under other rules. */
+sd_data_rules sd_recipe_rules(const sd_config *cfg, uint32_t which);
+sodet_status sd_split_open_under(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
+                                 sd_split *out, sodet_err *err);
 /* The chain alone, for pictures that come from elsewhere. */
 sodet_status sd_split_open_links(sd_config *cfg, uint32_t which, sd_split *out, sodet_err *err);
 void sd_split_close(sd_split *s); /* accepts a zeroed one */

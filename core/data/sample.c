@@ -120,10 +120,11 @@ static const char *where(const sodet_sample *s)
     return s->source.length ? s->source.text : s->id.length ? s->id.text : "a sample";
 }
 
-static sodet_status refuse(sodet_sample *s, uint32_t kind, uint32_t rule, const char *class_name, const char *sentence, sodet_err *err)
+static sodet_status refuse(sodet_sample *s, uint32_t kind, uint32_t rule, const char *class_name, const sodet_box *box,
+                           const char *sentence, sodet_err *err)
 {
     if (s->listener)
-        s->listener->note(s->listener->context, kind, class_name, sentence);
+        s->listener->note(s->listener->context, kind, class_name, box, sentence);
     /* With a listener unknown names are gathered first, so that one error lists them all. */
     if (rule == SD_SKIP || (s->listener && kind == SD_NOTE_UNKNOWN_CLASS))
         return SODET_OK;
@@ -147,17 +148,52 @@ sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, so
         const char *near = sd_nearest(trimmed, s->classes->names, s->classes->n);
         snprintf(sentence, sizeof sentence, "%s: object %u: class \"%s\" is not in the class list%s%s%s", where(s), k, trimmed,
                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-        return refuse(s, SD_NOTE_UNKNOWN_CLASS, s->rules->unknown_class, trimmed, sentence, err);
+        return refuse(s, SD_NOTE_UNKNOWN_CLASS, s->rules->unknown_class, trimmed, &b, sentence, err);
     }
     bool finite = isfinite(b.x1) && isfinite(b.y1) && isfinite(b.x2) && isfinite(b.y2);
     if (!finite || !(b.x2 > b.x1) || !(b.y2 > b.y1)) {
         snprintf(sentence, sizeof sentence, "%s: object %u (%s): box %g %g %g %g %s; correct it, or set bad_box = skip", where(s), k,
                  trimmed, (double)b.x1, (double)b.y1, (double)b.x2, (double)b.y2, finite ? "has no area" : "is not finite");
-        return refuse(s, SD_NOTE_BAD_BOX, s->rules->bad_box, trimmed, sentence, err);
+        return refuse(s, SD_NOTE_BAD_BOX, s->rules->bad_box, trimmed, &b, sentence, err);
     }
     double own = ((double)b.x2 - (double)b.x1) * ((double)b.y2 - (double)b.y1);
     sodet_object object = {.box = b, .label = label, .flags = flags, .area = area >= 0 ? area : own, .id = id};
     return sodet_sample_append_object(s, &object, err);
+}
+
+double sd_box_over(const sodet_box *b, double width, double height)
+{
+    double over[4] = {-(double)b->x1, -(double)b->y1, (double)b->x2 - width, (double)b->y2 - height}, most = 0;
+    if ((double)b->x2 <= 0 || (double)b->y2 <= 0 || (double)b->x1 >= width || (double)b->y1 >= height)
+        return HUGE_VAL;
+    for (uint32_t i = 0; i < 4; i++)
+        most = over[i] > most ? over[i] : most;
+    return most;
+}
+
+sodet_status sd_sample_apply_edges(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err)
+{
+    uint64_t n = 0;
+    if (s->rules->outside == SD_OUTSIDE_CLIP || !width || !height)
+        return SODET_OK;
+    for (uint64_t i = 0; i < s->n_objects; i++) {
+        const sodet_object o = s->objects[i];
+        char sentence[480];
+        if (!(sd_box_over(&o.box, width, height) > SD_EDGE)) {
+            s->objects[n++] = o;
+            continue;
+        }
+        const char *name = s->classes->names[o.label];
+        snprintf(sentence, sizeof sentence,
+                 "%s: %.100s: box %g %g %g %g reaches over the edge of a picture of %ux%u; correct it, or set "
+                 "outside = clip or skip",
+                 where(s), name, (double)o.box.x1, (double)o.box.y1, (double)o.box.x2, (double)o.box.y2, width, height);
+        sodet_status status = refuse(s, SD_NOTE_OUTSIDE, s->rules->outside, name, &o.box, sentence, err);
+        if (status != SODET_OK)
+            return status;
+    }
+    s->n_objects = n;
+    return SODET_OK;
 }
 
 /* ---- what a transform calls ---- */
@@ -195,7 +231,7 @@ void sodet_sample_keep_objects(sodet_sample *s, const uint8_t *keep)
     s->n_objects = n;
 }
 
-static void move_box(sodet_box *b, const double m[6])
+void sd_affine_box(sodet_box *b, const double m[6])
 {
     double xs[2] = {(double)b->x1, (double)b->x2}, ys[2] = {(double)b->y1, (double)b->y2};
     double x1 = HUGE_VAL, y1 = HUGE_VAL, x2 = -HUGE_VAL, y2 = -HUGE_VAL;
@@ -219,7 +255,7 @@ void sodet_sample_apply_affine(sodet_sample *s, const double m[6])
         s->map[r + 2] = m[r] * a[2] + m[r + 1] * a[5] + m[r + 2];
     }
     for (uint64_t i = 0; i < s->n_objects; i++)
-        move_box(&s->objects[i].box, m);
+        sd_affine_box(&s->objects[i].box, m);
 }
 
 void sd_affine_inverse(const double m[6], double inverse[6])
@@ -435,6 +471,8 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
             "%s: the annotation was made for %ux%u, the upright picture is %ux%u: it was labelled without its EXIF orientation; set "
             "[data] ignore_orientation = yes, or label it upright",
             where(s), s->width, s->height, s->stored.width, s->stored.height);
-    sodet_sample_clip_objects(s);
-    return SODET_OK;
+    status = sd_sample_apply_edges(s, s->stored.width, s->stored.height, err);
+    if (status == SODET_OK)
+        sodet_sample_clip_objects(s);
+    return status;
 }

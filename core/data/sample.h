@@ -8,9 +8,9 @@
 #include "sodet/data.h"
 
 /* What add_object met. The dataset's first look passes a listener; afterwards the same things are skipped without a word. */
-enum { SD_NOTE_UNKNOWN_CLASS = 1, SD_NOTE_BAD_BOX };
+enum { SD_NOTE_UNKNOWN_CLASS = 1, SD_NOTE_BAD_BOX, SD_NOTE_OUTSIDE };
 typedef struct sd_listener {
-    void (*note)(void *context, uint32_t kind, const char *class_name, const char *sentence);
+    void (*note)(void *context, uint32_t kind, const char *class_name, const sodet_box *box, const char *sentence);
     void *context;
 } sd_listener;
 
@@ -62,6 +62,14 @@ void sd_sample_reset(sodet_sample *s); /* keeps the buffers */
 void sd_sample_clear(sodet_sample *s); /* frees them */
 /* The picture that pixels() gave, decoded; sizes and map are set, objects clipped. */
 sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err);
+/* How far a box reaches over the edge of a picture of this size, in pixels; 0: not at all. HUGE_VAL: it lies wholly outside. */
+double sd_box_over(const sodet_box *b, double width, double height);
+/* The rules' `outside` for a picture of this size (0x0: not known, nothing is done). Boxes over the edge by SD_EDGE pixels or less, which is
+ * how labels are rounded, are left to clipping. */
+#define SD_EDGE 0.5
+sodet_status sd_sample_apply_edges(sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err);
+/* The box around the four corners of b under m. */
+void sd_affine_box(sodet_box *b, const double m[6]);
 /* 6-element affine: inverse of m; the identity if m has none. */
 void sd_affine_inverse(const double m[6], double inverse[6]);
 

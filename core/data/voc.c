@@ -12,6 +12,7 @@
 typedef struct entry {
     const char *id, *annotation, *picture; /* picture NULL: not wanted */
     const char *broken;                    /* a sentence, or NULL */
+    sodet_status code;                     /* of broken */
     uint32_t width, height, n_objects;
     uint64_t first_object;
 } entry;
@@ -60,7 +61,7 @@ static sodet_status add(sodet_voc *v, const char *stem, const char *picture, con
     if (status != SODET_OK)
         return status;
     entry *e = &v->entries[v->n];
-    *e = (entry){.id = sd_pool_strdup(&v->pool, stem)};
+    *e = (entry){.id = sd_pool_strdup(&v->pool, stem), .code = SODET_E_IO};
     if (!e->id)
         return no_memory(err);
     bool wanted = !(v->flags & SODET_VOC_NO_PICTURES);
@@ -223,8 +224,10 @@ static sodet_status read_annotations(sodet_voc *v, sodet_err *err)
         sodet_status s = sd_voc_xml_read(e->annotation, &v->pool, &file, &local);
         if (s == SODET_E_MEMORY)
             status = SODET_FAIL(err, s, "%s", local.text);
-        if (s != SODET_OK && !e->broken)
+        if (s != SODET_OK && !e->broken) {
             e->broken = sd_pool_strdup(&v->pool, local.text);
+            e->code = s;
+        }
         if (s != SODET_OK)
             continue;
         e->width = file.width;
@@ -301,7 +304,7 @@ sodet_status sodet_voc_describe(const sodet_voc *v, uint64_t index, sodet_sample
     sodet_sample_set_source(out, e->annotation);
     sodet_sample_set_size(out, e->width, e->height);
     if (e->broken)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s", e->broken);
+        return SODET_FAIL(err, e->code, "%s", e->broken);
     for (uint32_t i = 0; i < e->n_objects; i++) {
         const sd_voc_object *o = &v->objects[e->first_object + i];
         sodet_box box = {(float)o->corner[0], (float)o->corner[1], (float)o->corner[2], (float)o->corner[3]};

@@ -2,9 +2,10 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/base/parallel.h"
 
 const char *const sd_arena_names[] = {"parameters",  "frozen",      "gradients",   "optimizer 0",
                                       "optimizer 1", "optimizer 2", "optimizer 3", NULL};
@@ -175,16 +176,6 @@ static sodet_status parse_devices(const sd_config *cfg, const char *text, char n
     return SODET_OK;
 }
 
-static uint32_t usable_threads(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    int n = CPU_COUNT(&set);
-    return n > 0 ? (uint32_t)n : 1;
-}
-
 static sodet_status open_device(sd_replica *r, void *context, sodet_err *err)
 {
     sd_device_pool *pool = context;
@@ -279,7 +270,7 @@ static sodet_status open_pool(sd_device_pool *pool, sd_config *cfg, sodet_err *e
         if (device[i] >= available)
             s = sd_config_fail(cfg, err, "run", "devices", "no device %u: backend %s finds %u on this machine (0 to %u)", device[i],
                                pool->name, available, available - 1);
-    pool->threads = run->threads ? run->threads : usable_threads();
+    pool->threads = run->threads ? run->threads : sd_processors();
     if (s == SODET_OK && !(pool->workers = sd_alloc(pool->n, sizeof *pool->workers)))
         s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %u devices", pool->n);
     if (s == SODET_OK && pool->n > 1)

@@ -2,40 +2,28 @@
 #include "sodet/evaluator.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/parallel.h"
 #include "core/eval/internal.h"
 
 /* ---- threads ---- */
-typedef struct crew {
+typedef struct call {
     void (*work)(void *context, uint64_t item);
     void *context;
-    uint64_t n;
-    atomic_uint_fast64_t next;
-} crew;
+} call;
 
-static void *take_items(void *arg)
+static void work_of(void *context, uint32_t worker, uint64_t item)
 {
-    crew *c = arg;
-    for (uint64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
-        c->work(c->context, i);
-    return NULL;
+    const call *c = context;
+    (void)worker;
+    c->work(c->context, item);
 }
 
 void sodet_eval_parallel(uint32_t n_threads, uint64_t n_items, void (*work)(void *context, uint64_t item), void *context)
 {
-    enum { MOST = 256 };
-    pthread_t threads[MOST];
-    uint32_t others = n_threads < MOST ? n_threads : MOST, started = 0;
-    crew c = {.work = work, .context = context, .n = n_items};
-    for (; started + 1 < others && started + 1 < n_items; started++)
-        if (pthread_create(&threads[started], NULL, take_items, &c) != 0)
-            break; /* the caller does the rest */
-    take_items(&c);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+    call c = {work, context};
+    sd_parallel(n_threads, n_items, work_of, &c);
 }
 
 /* ---- ranking ---- */

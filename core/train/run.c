@@ -302,6 +302,8 @@ sodet_status sd_run_open(sd_run *r, sd_config *cfg, bool quiet, sodet_err *err)
 
 void sd_run_close(sd_run *r)
 {
+    if (r->report)
+        sd_run_tell_unread(r);
     sd_report_close(r->report);
     sd_infer_close(r->infer);
     sd_validation_close(r->validation);
@@ -311,6 +313,7 @@ void sd_run_close(sd_run *r)
     sd_model_close(r->model);
     sd_split_close(&r->split);
     sd_checkpoint_close(r->resume);
+    sd_free(r->unread.samples);
     sd_pool_clear(&r->strings);
     memset(r, 0, sizeof *r);
 }

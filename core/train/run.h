@@ -10,6 +10,12 @@
 #include "core/train/stepper.h"
 #include "core/train/train.h"
 
+typedef struct sd_unread {             /* pictures of an epoch that could not be read */
+    uint64_t *samples;                 /* as they came */
+    uint64_t n, capacity, epoch, from; /* from: the epoch's first batch that this process saw */
+    bool begun;
+} sd_unread;
+
 typedef struct sd_run {
     sd_config *cfg;
     const sd_core_cfg *core;
@@ -31,6 +37,7 @@ typedef struct sd_run {
     sd_report *report;
     const char *terms[SD_TERMS_MOST];
     const sd_batch **batches; /* of a step */
+    sd_unread unread;
     double began, last_save;
     const volatile sig_atomic_t *stop; /* NULL: nobody asks the run to end */
     bool broken_off;                   /* an evaluation, by stop */
@@ -46,6 +53,9 @@ void sd_run_recycle(sd_run *r);
 double sd_run_wait(const sd_run *r);
 /* The position behind the batches of a step. */
 void sd_run_advance(sd_run *r);
+/* Takes down what of a batch could not be read, and says so at the end of its epoch; tell: now (the run ends inside an epoch). */
+sodet_status sd_run_note_unread(sd_run *r, const sd_batch *b, sodet_err *err);
+void sd_run_tell_unread(sd_run *r);
 double sd_run_epoch(const sd_run *r);   /* epochs consumed, with fraction */
 double sd_run_rate(const sd_run *r);    /* learning rate of the next step */
 uint64_t sd_run_steps(const sd_run *r); /* of the whole run, about (epochs end between steps) */

@@ -164,7 +164,11 @@ static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
     r->state.loss_sum += step.loss;
     r->state.loss_count++;
     sd_run_advance(r);
+    for (uint32_t i = 0; i < r->core->optimizer.accumulate && s == SODET_OK; i++)
+        s = sd_run_note_unread(r, r->batches[i], err);
     sd_run_recycle(r);
+    if (s != SODET_OK)
+        return s;
     out->images += step.images;
     out->loss = step.loss;
     const sd_schedule_cfg *schedule = &r->core->schedule;

@@ -368,13 +368,15 @@ static void broken(void)
             sd_loader *l = NULL;
             CHECK_OK(sd_loader_open(&b.config, &l, &err));
             sodet_status status = SODET_OK;
-            uint32_t rows = 0, missing = 0, bad = 0;
+            uint32_t rows = 0, missing = 0, bad = 0, named = 0;
             for (uint32_t i = 0; i < 6 && status == SODET_OK; i++) {
                 const sd_batch *batch = NULL;
                 status = sd_loader_next(l, &batch, &err);
                 for (uint32_t k = 0; batch && k < batch->n; k++, rows++) {
                     missing += batch->items[k].missing;
                     bad += batch->items[k].sample == 13;
+                    named += batch->items[k].planned == 13;
+                    CHECK(batch->items[k].planned == 13 || batch->items[k].planned == batch->items[k].sample);
                 }
                 sd_loader_recycle(l, batch);
             }
@@ -385,6 +387,7 @@ static void broken(void)
                 CHECK(stats.skipped >= 1 && stats.first_skipped && strstr(stats.first_skipped, "bad13.png"));
                 CHECK_EQ(missing, shuffle ? 0 : 1);
                 CHECK_EQ(bad, shuffle ? 0 : 1);
+                CHECK_EQ(named, 1);
             } else {
                 CHECK(status == SODET_E_INVALID && strstr(err.text, "bad13.png"));
             }

@@ -208,7 +208,7 @@ static void o_06_lists(void)
     close_set(&s);
     /* Named in the list, not in the folders. */
     write_file(root, "ImageSets/Main/lost.txt", "000001\n000009\n");
-    CHECK_FAILS(open_set(&s, root, "split = lost", "dog", NULL), SODET_E_INVALID, "JPEGImages/000009");
+    CHECK_FAILS(open_set(&s, root, "split = lost", "dog", NULL), SODET_E_IO, "JPEGImages/000009");
     close_set(&s);
     sd_data_rules rules;
     sd_data_rules_init(&rules);

@@ -58,7 +58,7 @@ static void good(void)
     CHECK_EQ(sd_dataset_item(s.d, 2)->n_objects, 2);
     close_set(&s);
     write_file(folder, "some.txt", "images/val/v.jpeg\nimages/val/gone.jpeg\n");
-    CHECK_FAILS(open_set(&s, folder, "plugin = yolo\nroot = @\nsplit = some.txt\n", 0), SODET_E_INVALID,
+    CHECK_FAILS(open_set(&s, folder, "plugin = yolo\nroot = @\nsplit = some.txt\n", 0), SODET_E_IO,
                 "some.txt:2: images/val/gone.jpeg: no such picture");
     close_set(&s);
     write_file(folder, "some.txt", "\n");
@@ -79,7 +79,7 @@ static void layouts(void)
     CHECK(sd_dataset_size(s.d) == 1 && at(&s, "p.png") && box_is(s.s, 0, 2.5, 2.5, 7.5, 7.5));
     close_set(&s);
     write_file(folder, "q.txt", "0 0.5 0.5 0.5 0.5\n"); /* objects without a picture */
-    CHECK_FAILS(open_set(&s, folder, "plugin = yolo\nroot = @\n", 0), SODET_E_INVALID, "q.txt: no picture of that name in");
+    CHECK_FAILS(open_set(&s, folder, "plugin = yolo\nroot = @\n", 0), SODET_E_IO, "q.txt: no picture of that name in");
     close_set(&s);
     CHECK_OK(open_set(&s, folder, "plugin = yolo\nroot = @\n", 1));
     CHECK_EQ(sd_dataset_census(s.d)->skipped, 1);
@@ -88,7 +88,7 @@ static void layouts(void)
     write_picture(folder, "valid/images/r.png", 10, 10);
     write_file(folder, "valid/labels/r.txt", "0 0.5 0.5 1 1\n");
     write_file(folder, "valid/labels/lost.txt", "0 0.5 0.5 1 1\n");
-    CHECK_FAILS(open_set(&s, folder, "plugin = yolo\nroot = @\nsplit = valid\n", 0), SODET_E_INVALID,
+    CHECK_FAILS(open_set(&s, folder, "plugin = yolo\nroot = @\nsplit = valid\n", 0), SODET_E_IO,
                 "valid/labels/lost.txt: no picture of that name in");
     close_set(&s);
     write_file(folder, "valid/labels/lost.txt", "");

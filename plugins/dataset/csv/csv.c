@@ -43,6 +43,7 @@ typedef struct row {
 typedef struct entry {
     uint64_t first, n;                   /* rows, sorted by picture */
     char *broken;                        /* its own: the picture's fault */
+    sodet_status code;                   /* of broken */
     uint32_t width, height, orientation; /* relative alone */
 } entry;
 typedef struct csv {
@@ -264,6 +265,7 @@ static sodet_status group(csv *c, sodet_err *err)
         if (!local.code)
             snprintf(sentence, sizeof sentence, "%s:%llu: %s: no such picture; correct the line, set pictures, or add it", cfg->file,
                      (unsigned long long)c->rows[e->first].number, path);
+        e->code = local.code ? local.code : SODET_E_IO;
         if (!(e->broken = strdup(sentence)))
             return no_memory(err);
     }
@@ -381,7 +383,7 @@ static sodet_status describe(const void *self, uint64_t index, sodet_sample *out
     double width = 1, height = 1;
     sodet_sample_set_id(out, c->rows[e->first].path, (int64_t)index);
     if (e->broken)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s", e->broken);
+        return SODET_FAIL(err, e->code, "%s", e->broken);
     if (c->cfg->relative) {
         bool turned = sodet_sample_turns(out, e->orientation);
         width = turned ? e->height : e->width;

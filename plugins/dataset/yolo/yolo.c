@@ -39,6 +39,7 @@ typedef struct object {
 } object;
 typedef struct entry {
     char *id, *picture, *label, *broken; /* label NULL: no objects; broken: a sentence, or NULL */
+    sodet_status code;                   /* of broken */
     uint32_t width, height, orientation;
     uint64_t first, n;
 } entry;
@@ -293,6 +294,7 @@ static sodet_status add_entry(yolo *y, char *picture, char *label, char *broken,
         p[y->n++] = (entry){.picture = picture,
                             .label = label,
                             .broken = broken,
+                            .code = SODET_E_IO,
                             .id = strdup(strncmp(named, y->cfg->root, root) == 0 && named[root] == '/' ? named + root + 1 : named)};
     else
         free(picture), free(label), free(broken);
@@ -534,6 +536,7 @@ static sodet_status read_entry(yolo *y, entry *e, sodet_err *err)
     bool failed = false;
     if (status != SODET_OK)
         failed = !(e->broken = strdup(local.text));
+    e->code = status != SODET_OK ? status : SODET_E_INVALID;
     e->first = y->n_objects;
     for (uint64_t i = 0; i < sodet_lines_count(lines) && !e->broken && !failed; i++) {
         char *line = sodet_lines_at(lines, i);
@@ -573,7 +576,7 @@ static sodet_status describe(const void *self, uint64_t index, sodet_sample *out
     sodet_sample_set_id(out, e->id, (int64_t)index);
     sodet_sample_set_source(out, e->label ? e->label : e->picture);
     if (e->broken)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s", e->broken);
+        return SODET_FAIL(err, e->code, "%s", e->broken);
     bool turned = sodet_sample_turns(out, e->orientation);
     uint32_t width = turned ? e->height : e->width, height = turned ? e->width : e->height;
     sodet_sample_set_size(out, width, height);
