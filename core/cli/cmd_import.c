@@ -179,12 +179,16 @@ static const sd_flag flags[] = {
 const sd_command sd_cmd_import;
 const sd_command sd_cmd_import = {
     .name = "import",
-    .synopsis =
-        "x.ini weights.safetensors [--map FILE] --out FILE | x.ini values.f32 --index values.tsv [--map FILE] --out FILE | --list FILE",
+    .synopsis = "x.ini weights.safetensors|weights.pth [--map FILE] --out FILE | x.ini values.f32 --index values.tsv [--map FILE] --out "
+                "FILE | --list FILE",
     .summary = "weights of another system, as a checkpoint",
-    .help = "The INI describes the network; every one of its tensors must be found in the file under the name that the map gives it, in "
-            "the same\n"
-            "shape. What was skipped, and what of the file was not used, is listed; with -v what was taken too.",
+    .help =
+        "The INI describes the network; every one of its tensors must be found in the file under the name that the map gives it, in "
+        "the same\n"
+        "shape. What was skipped, and what of the file was not used, is listed; with -v what was taken too.\n"
+        "PyTorch's .pt and .pth files are read as data, nothing in them is executed; --list shows their names: `--prefix model.` for those "
+        "below\n"
+        "the key \"model\".",
     .takes = SD_TAKES_INI | SD_TAKES_FILES,
     .flags = flags,
     .run = run,

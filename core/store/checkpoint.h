@@ -57,7 +57,8 @@ sodet_status sd_checkpoint_probe(const char *folder, uint64_t bytes, sodet_err *
 /* ---- reading ---- */
 typedef struct sd_checkpoint sd_checkpoint;
 /* Opens and checks everything: length, header, offsets without gap or overlap, checksum. A safetensors file of another tool (no
- * "format" key) is accepted with `foreign`, else refused with a sentence that says what the file is instead. */
+ * "format" key) and PyTorch's own files (.pt, .pth; nothing of them is executed) are accepted with `foreign`, else refused with a sentence
+ * that says what the file is instead. Names in PyTorch's: the dictionaries' keys, joined by dots. */
 enum { SD_CHECKPOINT_OWN = 0, SD_CHECKPOINT_FOREIGN = 1 };
 sodet_status sd_checkpoint_open(const char *path, uint32_t flags, sd_checkpoint **out, sodet_err *err);
 /* Raw little-endian float32 values and an index: a text file with one line per tensor, `name shape offset count` separated by tabs,

@@ -318,8 +318,8 @@ static const char *what_it_is(const unsigned char *b, uint64_t n)
         uint64_t n;
         const char *what;
     } known[] = {
-        {"PK\x03\x04", 4, "a zip archive, as PyTorch's .pt and .pth are; save its state_dict with safetensors"},
-        {"\x80\x02", 2, "a Python pickle, as old PyTorch files are; save its state_dict with safetensors"},
+        {"PK\x03\x04", 4, "a zip archive, as PyTorch's .pt and .pth are; weights of another system come in by `sodet import`"},
+        {"\x80\x02", 2, "a Python pickle, as old PyTorch files are; weights of another system come in by `sodet import`"},
         {"\x80\x04", 2, "a Python pickle; save its tensors with safetensors"},
         {"\x89HDF", 4, "an HDF5 file"},
         {"\x7f"
@@ -339,7 +339,7 @@ static const char *what_it_is(const unsigned char *b, uint64_t n)
     return "neither a checkpoint nor another safetensors file";
 }
 
-static sodet_status open_safetensors(sd_checkpoint *c, uint64_t size, uint32_t flags, char **text, sodet_err *err)
+static sodet_status open_content(sd_checkpoint *c, uint64_t size, uint32_t flags, char **text, sodet_err *err)
 {
     unsigned char begin[64] = {0};
     header h = {.c = c};
@@ -350,6 +350,8 @@ static sodet_status open_safetensors(sd_checkpoint *c, uint64_t size, uint32_t f
     memcpy(&h.length, begin, 8);
     if (size == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: is empty, a checkpoint is needed", c->path);
+    if (sd_store_is_torch(begin, n) && flags & SD_CHECKPOINT_FOREIGN)
+        return sd_store_read_torch(c, size, begin, err);
     if (size < 10 || h.length < 2 || h.length > HEADER_LIMIT || begin[8] != '{')
         return SODET_FAIL(err, SODET_E_INVALID, "%s: is not a checkpoint: it is %s", c->path, what_it_is(begin, n));
     if (h.length > size - 8)
@@ -391,7 +393,7 @@ sodet_status sd_checkpoint_open(const char *path, uint32_t flags, sd_checkpoint 
     *out = NULL;
     sodet_status s = sd_store_open_file(path, &c, &size, err);
     if (s == SODET_OK)
-        s = open_safetensors(c, size, flags, &text, err);
+        s = open_content(c, size, flags, &text, err);
     sd_free(text);
     if (s == SODET_OK)
         *out = c;

@@ -41,6 +41,10 @@ sodet_status sd_store_add(sd_checkpoint *c, const sd_tensor *t, uint64_t offset,
 sodet_status sd_store_index(sd_checkpoint *c, sodet_err *err);
 /* An empty checkpoint with an open file of `size` bytes; a folder is refused. */
 sodet_status sd_store_open_file(const char *path, sd_checkpoint **out, uint64_t *size, sodet_err *err);
+/* torch.c: whether a file that begins so is PyTorch's, and its tensors added and indexed. */
+bool sd_store_is_torch(const unsigned char *begin, uint64_t n);
+sodet_status sd_store_read_torch(sd_checkpoint *c, uint64_t size, const unsigned char *begin, sodet_err *err);
+
 sodet_status sd_store_pread(const sd_checkpoint *c, void *to, uint64_t n, uint64_t offset, sodet_err *err);
 
 /* "[64, 3, 3, 3]"; "[]" is a scalar. Returns text. */
