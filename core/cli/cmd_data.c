@@ -148,6 +148,7 @@ static const struct verb {
     sodet_status (*run)(sd_cli *cli, sodet_err *err);
 } verbs[] = {
     {"check", "x.ini", KNOWS_JSON, sd_data_check},
+    {"anchors", "x.ini", KNOWS_JSON, sd_data_anchors},
     {"draw", "x.ini --output FOLDER", NEEDS_FOLDER, draw},
     {"export", "x.ini --output FOLDER", NEEDS_FOLDER, export},
     {"convert", "x.ini --to LAYOUT --output FOLDER", NEEDS_FOLDER, sd_data_convert},
@@ -190,8 +191,9 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 
 static const sd_flag flags[] = {
     {"--output", "FOLDER", "draw, export, convert: where pictures and annotations are written"},
-    {"--split", "train|val", "which of [data]'s sets (check, convert: both; else val)"},
+    {"--split", "train|val", "which of [data]'s sets (check, convert: both; anchors: train; else val)"},
     {"--examples", "N", "check: how many of each kind of finding are shown (5)"},
+    {"--clusters", "K", "anchors: typical shapes of boxes that are shown (9)"},
     {"--count", "N", "draw, export: the first N samples (all)"},
     {"--to", "voc|coco|yolo|csv", "convert: the layout to write"},
     {"--section", "LABEL", "convert: [dataset.LABEL] in the place of [data]'s sets"},
@@ -204,7 +206,7 @@ static const sd_flag flags[] = {
 extern const sd_command sd_cmd_data;
 const sd_command sd_cmd_data = {
     .name = "data",
-    .synopsis = "check|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
+    .synopsis = "check|anchors|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
                 "       sodet data adopt FOLDER [--output x.ini] [--share 0.2] [--split-seed N] [--layout NAME]",
     .summary = "looks at a data set, or writes its pictures and boxes for other programs",
     .help =
@@ -217,6 +219,12 @@ const sd_command sd_cmd_data = {
         "or\n"
         "very long ones, the same box or content twice, empty pictures, classes without objects, similar class names, EXIF orientations.\n"
         "What [data] broken, unknown_class, bad_box or outside = skip leaves out on purpose is a note too.\n"
+        "anchors lays the head's anchors on the boxes as the network's input has them (behind the chain of [transform] val): by class, "
+        "the\n"
+        "largest IoU that a box has with an anchor, how many stay below [head] positive_iou, how many the matching leaves without any, "
+        "and\n"
+        "how many anchors a box has. Then the boxes' typical shapes by k-means, and values for the head's own options made of such, with\n"
+        "what they would do on the same boxes. data.train_limit=5000 is enough to see it in a large set.\n"
         "draw writes pictures with their boxes as they come out of the transforms of [transform] train or val.\n"
         "export writes pictures as PNG, before the transforms, and the boxes as a COCO annotation file.\n"
         "convert writes the sets in the layout of voc, coco, yolo or csv: picture files as they are, boxes that read back equal, and a "
@@ -224,7 +232,12 @@ const sd_command sd_cmd_data = {
         "What the layout cannot hold (crowds, difficult objects) is counted and said.\n"
         "--json of check: {\"sets\": [{\"name\", \"pictures\", \"decoded\", \"broken\", \"objects\", \"classes\": {name: objects}}],\n"
         "\"findings\": [{\"kind\", \"error\", \"count\", \"what\", \"remedy\", \"examples\": [{\"set\", \"file\", \"object\", \"class\",\n"
-        "\"value\", \"expected\"}]}], \"errors\", \"notes\"}",
+        "\"value\", \"expected\"}]}], \"errors\", \"notes\"}\n"
+        "--json of anchors: {\"set\", \"pictures\", \"width\", \"height\", \"anchors\", \"threshold\", \"all\": C, \"classes\": {name: "
+        "C},\n"
+        "\"cluster_iou\", \"clusters\": [{\"width\", \"height\", \"boxes\", \"iou\"}], \"suggested\": {\"better\", \"head\": {key: value}, "
+        "\"all\": C}}\n"
+        "with C = {\"boxes\", \"mean_iou\", \"below\", \"without\", \"anchors\", \"histogram\": [10]}",
     .takes = SD_TAKES_INI | SD_TAKES_FILES | SD_TAKES_JSON,
     .flags = flags,
     .words = words,

@@ -6,6 +6,7 @@
 #include "core/data/recipe.h"
 
 sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err);
+sodet_status sd_data_anchors(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_check(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_convert(sd_cli *cli, sodet_err *err);
 
@@ -20,9 +21,9 @@ typedef struct sd_data_sets {
     sd_split links;                        /* the chain of [transform] val, without a data set */
     sd_loader_config frames[SD_DATA_SETS]; /* of each set with that chain: for data/frame.h */
 } sd_data_sets;
-/* Those that [data] names, or the one of --split. rules: what to make of the configuration's rules; NULL: nothing. Classes are the first
+/* The one of --split. Without it: which = SD_DATA_SETS: all that [data] names; else that one alone, or the other if [data] has only that. rules: what to make of the configuration's rules; NULL: nothing. Classes are the first
  * set's, as in training. Sets cli->started. */
-sodet_status sd_data_sets_open(sd_cli *cli, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *out, sodet_err *err);
+sodet_status sd_data_sets_open(sd_cli *cli, uint32_t which, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *out, sodet_err *err);
 void sd_data_sets_close(sd_data_sets *s); /* accepts a zeroed one */
 /* --split as one of SD_SPLIT_*; fallback if it was not given. */
 sodet_status sd_data_which(const sd_cli *cli, uint32_t fallback, uint32_t *which, sodet_err *err);

@@ -162,7 +162,7 @@ sodet_status sd_data_check(sd_cli *cli, sodet_err *err)
     if (status == SODET_OK && examples > 1000000)
         status = SODET_FAIL(err, SODET_E_INVALID, "data check: --examples %" PRIu64 ": at most 1000000", examples);
     if (status == SODET_OK)
-        status = sd_data_sets_open(cli, sd_check_rules, &sets, err);
+        status = sd_data_sets_open(cli, SD_DATA_SETS, sd_check_rules, &sets, err);
     if (status != SODET_OK)
         return status;
     const sd_core_cfg *core = sd_config_core(sets.cfg);

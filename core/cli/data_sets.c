@@ -16,10 +16,10 @@ sodet_status sd_data_which(const sd_cli *cli, uint32_t fallback, uint32_t *which
     return !split ? SODET_OK : SODET_FAIL(err, SODET_E_INVALID, "data %s: --split %s: expected train or val", cli->files[0], split);
 }
 
-static sodet_status open_sets(sd_cli *cli, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *s, sodet_err *err)
+static sodet_status open_sets(sd_cli *cli, uint32_t which, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *s, sodet_err *err)
 {
     uint32_t only;
-    sodet_status status = sd_data_which(cli, SD_DATA_SETS, &only, err);
+    sodet_status status = sd_data_which(cli, which, &only, err);
     if (status == SODET_OK)
         status = sd_cli_config(cli, &s->cfg, err);
     if (status == SODET_OK)
@@ -28,6 +28,8 @@ static sodet_status open_sets(sd_cli *cli, sd_data_rules (*rules)(sd_data_rules)
         return status;
     const sd_data_cfg *data = &sd_config_core(s->cfg)->data;
     const sd_classes *classes = NULL;
+    if (!sd_cli_flag(cli, "--split") && which < SD_DATA_SETS && !(which == SD_SPLIT_TRAIN ? data->train.n : data->val.n))
+        only = SD_DATA_SETS;
     for (uint32_t i = 0; i < SD_DATA_SETS && status == SODET_OK; i++) {
         bool there = i == SD_SPLIT_TRAIN ? data->train.n : data->val.n;
         if (only == SD_DATA_SETS ? !there : only != i)
@@ -50,10 +52,10 @@ static sodet_status open_sets(sd_cli *cli, sd_data_rules (*rules)(sd_data_rules)
                 : sd_config_fail(s->cfg, err, "data", "train", "names no data set; write the label of a [dataset.<label>] section");
 }
 
-sodet_status sd_data_sets_open(sd_cli *cli, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *out, sodet_err *err)
+sodet_status sd_data_sets_open(sd_cli *cli, uint32_t which, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *out, sodet_err *err)
 {
     memset(out, 0, sizeof *out);
-    sodet_status status = open_sets(cli, rules, out, err);
+    sodet_status status = open_sets(cli, which, rules, out, err);
     if (status != SODET_OK)
         sd_data_sets_close(out);
     cli->started = status == SODET_OK;

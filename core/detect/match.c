@@ -3,11 +3,12 @@
  * Anchors are taken in blocks of BLOCK, turned into corners once, with the rectangle around all of them: a box that misses the
  * rectangle misses the block, so that 200,000 anchors and a few small boxes are soon done. The loops over a block have a fixed length
  * and no branches: the compiler makes vectors of them. */
+#include "core/detect/match.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "core/base/base.h"
-#include "sodet/anchors.h"
 
 enum { BLOCK = 256, NOBODY = -1 };
 
@@ -318,4 +319,32 @@ end:
     sd_free(rivals);
     sd_free(apart);
     return s;
+}
+
+void sd_best_anchors(const sodet_anchors *a, const sodet_box *boxes, uint64_t n, float *iou, int32_t *anchor)
+{
+    enum { AT_ONCE = 64 };
+    rival rivals[AT_ONCE];
+    block b;
+    float table[BLOCK];
+    for (uint64_t begin = 0; begin < n; begin += AT_ONCE) {
+        uint64_t count = n - begin < AT_ONCE ? n - begin : AT_ONCE;
+        for (uint64_t i = 0; i < count; i++) {
+            const sodet_box *r = &boxes[begin + i];
+            rivals[i] = (rival){.box = *r, .area = (r->x2 - r->x1) * (r->y2 - r->y1), .anchor = NOBODY};
+        }
+        for (uint64_t first = 0; first < a->n; first += BLOCK) {
+            load_block(a, first, &b);
+            for (uint64_t i = 0; i < count; i++) {
+                if (misses(&b, &rivals[i].box))
+                    continue;
+                overlaps(&b, &rivals[i].box, rivals[i].area, false, table);
+                improve(&rivals[i], &b, table);
+            }
+        }
+        for (uint64_t i = 0; i < count; i++) {
+            iou[begin + i] = rivals[i].best;
+            anchor[begin + i] = rivals[i].anchor;
+        }
+    }
 }

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# sodet data anchors: figures of three boxes worked out by hand, O-20's counts for inputs that are not square, suggestions that hold what
+# they say, whatever the number of threads.
+. "$SODET_SOURCE/tests/data/lib"
+
+# The finest of TinySSD's maps has a cell every 8 pixels, centres at 4, 12, 20, 28, and squares of 16. a is one of these: IoU 1. b lies in the
+# middle of it, 8 x 8: 64 / 256. c is 16 x 14 in it: 224 / 256. Whatever else there is overlaps less.
+printf '[data]\ntrain = shapes\n[dataset.shapes]\ncount = 3\nsize = 64\n' >"$dir/shapes.ini"
+run data export shapes.ini --split train --output files
+printf 'files/000001.png,20,20,36,36,a\nfiles/000002.png,24,24,32,32,b\nfiles/000003.png,20,20,36,34,c\n' >"$dir/x.csv"
+cat >"$dir/x.ini" <<'INI'
+[input]
+size = 64
+[backbone]
+plugin = tinyssd
+width = 0.1
+[head]
+plugin = ssd
+sizes = 16 24 32 40 48
+second_sizes = 20 28 36 44 60
+ratios = 2
+per_cell = 4
+[loss]
+plugin = multibox
+[data]
+train = x
+[dataset.x]
+plugin = csv
+file = x.csv
+zero_based = yes
+INI
+run data anchors x.ini --json
+expect "three boxes" 0 '"all": {"boxes": 3, "mean_iou": 0.70833333333333337, "below": 1, "without": 0,'
+expect "three boxes" 0 '"histogram": [0, 0, 1, 0, 0, 0, 0, 0, 1, 1]}'
+expect "three boxes" 0 '"b": {"boxes": 1, "mean_iou": 0.25, "below": 1, "without": 0, "anchors": 1, "histogram": [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]}'
+expect "three boxes" 0 '"anchors": 344, "threshold": 0.5'
+run data anchors x.ini --json head.claim=none
+expect "nothing is claimed" 0 '"b": {"boxes": 1, "mean_iou": 0.25, "below": 1, "without": 1, "anchors": 0,'
+run data anchors x.ini --json head.positive_iou=0.9
+expect "another threshold" 0 '"all": {"boxes": 3, "mean_iou": 0.70833333333333337, "below": 2,'
+run data anchors x.ini --clusters 2
+expect "two clusters" 0 "train: 3 boxes of 3 pictures; input 64x64, head ssd, 344 anchors on 5 levels"
+expect "two clusters" 0 "  b                             1    0.250    100.0 %      0.0 %      1.0"
+expect "two clusters" 0 "       8.0 x 8.0        33.3 % of the boxes, IoU 1.000"
+expect "two clusters" 0 "      16.0 x 16.0       66.7 % of the boxes, IoU 0.938"
+
+# O-20: 5444 boxes on 256 x 256, 2724 on 256 x 128, 24552 of RetinaNet on 512 x 256; squares are squares in pixels on any of them.
+run data anchors x.ini --json input.size=256
+expect "O-20" 0 '"width": 256, "height": 256, "anchors": 5444'
+run data anchors x.ini --json input.size=256x128
+expect "O-20" 0 '"width": 256, "height": 128, "anchors": 2724'
+printf '[run]\nbase = x.ini\n[backbone]\nplugin = resnet\ndepth = 18\nwidth = 0.125\n[neck]\nplugin = fpn\n[head]\nplugin = retinanet\n[loss]\nplugin = focal\n' >"$dir/r.ini"
+run data anchors r.ini --json input.size=512x256
+expect "O-20" 0 '"width": 512, "height": 256, "anchors": 24552'
+# The box [20, 20, 36, 36] of the input, a square of 16, comes from [10, 20, 18, 36] of the picture.
+printf 'files/000001.png,10,20,18,36,a\n' >"$dir/x.csv"
+run data anchors x.ini --json input.size=128x64
+expect "O-20" 0 '"all": {"boxes": 1, "mean_iou": 1, "below": 0'
+
+# Suggestions: for both kinds of heads better than bad ones, the same for any number of threads, and they do what is said of them.
+printf '[run]\nbase = x.ini\n[input]\nsize = 128\n[data]\ntrain = shapes\n[dataset.shapes]\nplugin = shapes\ncount = 150\n' >"$dir/bad.ini"
+run data anchors bad.ini --json run.threads=1
+cp "$dir/out" "$dir/one"
+expect "suggestions for ssd" 0 '"suggested": {"better": true, "head": {"sizes": '
+run data anchors bad.ini --json run.threads=3
+cmp "$dir/one" "$dir/out" || { echo "threads make a difference"; failed=1; }
+value() { sed -n "s/.*\"head\": {.*\"$1\": \"\([^\"]*\)\".*/\1/p" "$dir/one"; }
+then=$(sed -n 's/.*"suggested".*"all": {\("boxes": [0-9]*, "mean_iou": [0-9.]*, "below": [0-9]*\).*/\1/p' "$dir/one")
+run data anchors bad.ini --json "head.sizes=$(value sizes)" "head.second_sizes=$(value second_sizes)" "head.ratios=$(value ratios)"
+expect "what is said of them" 0 "\"all\": {$then"
+printf '[run]\nbase = bad.ini\n[neck]\nplugin = fpn\n[backbone]\nplugin = resnet\ndepth = 18\nwidth = 0.125\n[head]\nplugin = retinanet\nbase = 12\n[loss]\nplugin = focal\n' >"$dir/r.ini"
+run data anchors r.ini --json
+expect "suggestions for retinanet" 0 '"suggested": {"better": true, "head": {"sizes": '
+
+run data anchors x.ini --clusters 0
+expect "no clusters" 2 "--clusters 0: a whole number of 1 or more"
+printf '[data]\ntrain = shapes\n' >"$dir/none.ini"
+run data anchors none.ini
+[ "$code" != 0 ] && grep -q "backbone" "$dir/out" || { echo "no network"; cat "$dir/out"; failed=1; }
+run data draw shapes.ini --output y --json
+expect "draw --json" 2 "leave out --json"
+[ $failed = 0 ] && echo "anchors: all as expected"
+exit $failed
