@@ -148,6 +148,7 @@ static const struct verb {
     sodet_status (*run)(sd_cli *cli, sodet_err *err);
 } verbs[] = {
     {"check", "x.ini", KNOWS_JSON, sd_data_check},
+    {"stats", "x.ini", KNOWS_JSON, sd_data_stats},
     {"anchors", "x.ini", KNOWS_JSON, sd_data_anchors},
     {"draw", "x.ini --output FOLDER", NEEDS_FOLDER, draw},
     {"export", "x.ini --output FOLDER", NEEDS_FOLDER, export},
@@ -191,8 +192,9 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 
 static const sd_flag flags[] = {
     {"--output", "FOLDER", "draw, export, convert: where pictures and annotations are written"},
-    {"--split", "train|val", "which of [data]'s sets (check, convert: both; anchors: train; else val)"},
+    {"--split", "train|val", "which of [data]'s sets (check, stats, convert: both; anchors: train; else val)"},
     {"--examples", "N", "check: how many of each kind of finding are shown (5)"},
+    {"--out", "FILE", "stats: a picture of the figures, FILE.png"},
     {"--clusters", "K", "anchors: typical shapes of boxes that are shown (9)"},
     {"--count", "N", "draw, export: the first N samples (all)"},
     {"--to", "voc|coco|yolo|csv", "convert: the layout to write"},
@@ -206,7 +208,7 @@ static const sd_flag flags[] = {
 extern const sd_command sd_cmd_data;
 const sd_command sd_cmd_data = {
     .name = "data",
-    .synopsis = "check|anchors|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
+    .synopsis = "check|stats|anchors|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
                 "       sodet data adopt FOLDER [--output x.ini] [--share 0.2] [--split-seed N] [--layout NAME]",
     .summary = "looks at a data set, or writes its pictures and boxes for other programs",
     .help =
@@ -219,6 +221,9 @@ const sd_command sd_cmd_data = {
         "or\n"
         "very long ones, the same box or content twice, empty pictures, classes without objects, similar class names, EXIF orientations.\n"
         "What [data] broken, unknown_class, bad_box or outside = skip leaves out on purpose is a note too.\n"
+        "stats counts: pictures, boxes, boxes and pictures of each class, boxes in a picture, sizes in the network's input (behind the "
+        "chain\n"
+        "of [transform] val) and by COCO's bounds, shapes; --out FILE.png draws it. No picture is decoded.\n"
         "anchors lays the head's anchors on the boxes as the network's input has them (behind the chain of [transform] val): by class, "
         "the\n"
         "largest IoU that a box has with an anchor, how many stay below [head] positive_iou, how many the matching leaves without any, "
@@ -233,6 +238,11 @@ const sd_command sd_cmd_data = {
         "--json of check: {\"sets\": [{\"name\", \"pictures\", \"decoded\", \"broken\", \"objects\", \"classes\": {name: objects}}],\n"
         "\"findings\": [{\"kind\", \"error\", \"count\", \"what\", \"remedy\", \"examples\": [{\"set\", \"file\", \"object\", \"class\",\n"
         "\"value\", \"expected\"}]}], \"errors\", \"notes\"}\n"
+        "--json of stats: {\"shares\", \"outside\", \"unread\", \"sets\": [{\"name\", \"pictures\", \"empty\", \"boxes\", \"difficult\", "
+        "\"crowd\",\n"
+        "\"classes\": {name: {\"boxes\", \"pictures\", \"median_side\", \"input\": S}}, \"sizes\": {\"picture\": S, \"input\": S},\n"
+        "\"boxes_per_picture\", \"side\", \"ratio\": {\"quantiles\" (at shares), \"edges\", \"counts\"}}]}, S = {\"small\", \"medium\", "
+        "\"large\"}\n"
         "--json of anchors: {\"set\", \"pictures\", \"width\", \"height\", \"anchors\", \"threshold\", \"all\": C, \"classes\": {name: "
         "C},\n"
         "\"cluster_iou\", \"clusters\": [{\"width\", \"height\", \"boxes\", \"iou\"}], \"suggested\": {\"better\", \"head\": {key: value}, "

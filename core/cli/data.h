@@ -9,6 +9,7 @@ sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_anchors(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_check(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_convert(sd_cli *cli, sodet_err *err);
+sodet_status sd_data_stats(sd_cli *cli, sodet_err *err);
 
 /* What several of them share: the sets of a configuration and the chain that shows the network's view of a picture. */
 enum { SD_DATA_SETS = 2 };
