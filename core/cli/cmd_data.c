@@ -77,8 +77,7 @@ static sodet_status draw_sample(const sd_split *set, sd_worker *w, const char *f
         const sodet_object *o = sodet_sample_object(w->sample, k);
         char name[120];
         uint8_t rgb[3];
-        snprintf(name, sizeof name, "%.80s%s%s", classes->names[o->label], o->flags & SODET_BOX_DIFFICULT ? " (difficult)" : "",
-                 o->flags & SODET_BOX_CROWD ? " (crowd)" : "");
+        sd_data_object_name(classes, o, name);
         sd_class_colour((uint32_t)o->label, classes->n, rgb);
         sd_draw_object(&c, o->box, name, -1, rgb);
     }
@@ -150,6 +149,7 @@ static const struct verb {
     {"check", "x.ini", KNOWS_JSON, sd_data_check},
     {"stats", "x.ini", KNOWS_JSON, sd_data_stats},
     {"anchors", "x.ini", KNOWS_JSON, sd_data_anchors},
+    {"show", "x.ini", 0, sd_data_show},
     {"draw", "x.ini --output FOLDER", NEEDS_FOLDER, draw},
     {"export", "x.ini --output FOLDER", NEEDS_FOLDER, export},
     {"convert", "x.ini --to LAYOUT --output FOLDER", NEEDS_FOLDER, sd_data_convert},
@@ -192,11 +192,12 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 
 static const sd_flag flags[] = {
     {"--output", "FOLDER", "draw, export, convert: where pictures and annotations are written"},
-    {"--split", "train|val", "which of [data]'s sets (check, stats, convert: both; anchors: train; else val)"},
+    {"--split", "train|val", "which of [data]'s sets (check, stats, convert: both; anchors, show: train; else val)"},
     {"--examples", "N", "check: how many of each kind of finding are shown (5)"},
-    {"--out", "FILE", "stats: a picture of the figures, FILE.png"},
+    {"--out", "FILE", "stats: a picture of the figures, FILE.png; show: where the sheet is written (show.png)"},
+    {"--anchors", NULL, "show: also the anchors that each box is matched with"},
     {"--clusters", "K", "anchors: typical shapes of boxes that are shown (9)"},
-    {"--count", "N", "draw, export: the first N samples (all)"},
+    {"--count", "N", "draw, export: the first N samples (all); show: N from all over the set (16)"},
     {"--to", "voc|coco|yolo|csv", "convert: the layout to write"},
     {"--section", "LABEL", "convert: [dataset.LABEL] in the place of [data]'s sets"},
     {"--share", "X", "adopt: part of the pictures to validate with, where the folder has no split (0.2)"},
@@ -208,7 +209,7 @@ static const sd_flag flags[] = {
 extern const sd_command sd_cmd_data;
 const sd_command sd_cmd_data = {
     .name = "data",
-    .synopsis = "check|stats|anchors|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
+    .synopsis = "check|stats|anchors|show|draw|export|convert x.ini [section.key=value ...] [--split train|val] [--output FOLDER] [...]\n"
                 "       sodet data adopt FOLDER [--output x.ini] [--share 0.2] [--split-seed N] [--layout NAME]",
     .summary = "looks at a data set, or writes its pictures and boxes for other programs",
     .help =
@@ -230,6 +231,9 @@ const sd_command sd_cmd_data = {
         "and\n"
         "how many anchors a box has. Then the boxes' typical shapes by k-means, and values for the head's own options made of such, with\n"
         "what they would do on the same boxes. data.train_limit=5000 is enough to see it in a large set.\n"
+        "show writes one picture, a sheet of samples as they come out of the transforms, with boxes and class names; with --anchors also "
+        "the\n"
+        "anchors that the head's matching gives each box, and their number behind its name: a box with 0 is not learnt.\n"
         "draw writes pictures with their boxes as they come out of the transforms of [transform] train or val.\n"
         "export writes pictures as PNG, before the transforms, and the boxes as a COCO annotation file.\n"
         "convert writes the sets in the layout of voc, coco, yolo or csv: picture files as they are, boxes that read back equal, and a "

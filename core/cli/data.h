@@ -9,6 +9,7 @@ sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_anchors(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_check(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_convert(sd_cli *cli, sodet_err *err);
+sodet_status sd_data_show(sd_cli *cli, sodet_err *err);
 sodet_status sd_data_stats(sd_cli *cli, sodet_err *err);
 
 /* What several of them share: the sets of a configuration and the chain that shows the network's view of a picture. */
@@ -26,6 +27,8 @@ typedef struct sd_data_sets {
  * set's, as in training. Sets cli->started. */
 sodet_status sd_data_sets_open(sd_cli *cli, uint32_t which, sd_data_rules (*rules)(sd_data_rules), sd_data_sets *out, sodet_err *err);
 void sd_data_sets_close(sd_data_sets *s); /* accepts a zeroed one */
+/* "dog (difficult)" */
+void sd_data_object_name(const sd_classes *classes, const sodet_object *o, char text[120]);
 /* --split as one of SD_SPLIT_*; fallback if it was not given. */
 sodet_status sd_data_which(const sd_cli *cli, uint32_t fallback, uint32_t *which, sodet_err *err);
 

@@ -88,6 +88,16 @@ static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t
     }
 }
 
+uint32_t sd_loader_takes(const sd_loader_config *c, const sodet_object *o, uint32_t *flags)
+{
+    float w = o->box.x2 - o->box.x1, h = o->box.y2 - o->box.y1, least = (float)c->min_side;
+    bool difficult = (o->flags & SODET_BOX_DIFFICULT) != 0;
+    *flags = difficult && c->difficult == SD_DIFFICULT_IGNORE ? o->flags | SODET_BOX_CROWD : o->flags;
+    if (difficult && c->difficult == SD_DIFFICULT_DROP)
+        return SD_OBJECT_LEFT_OUT;
+    return !(w >= least) || !(h >= least) ? SD_OBJECT_SMALL : SD_OBJECT_TRAINS;
+}
+
 /* Objects that are large enough, into row r of the tables. */
 static sodet_status fill_truth(sd_loader *l, slot *s, uint32_t r, sodet_sample *sample, sodet_err *err)
 {
@@ -97,20 +107,16 @@ static sodet_status fill_truth(sd_loader *l, slot *s, uint32_t r, sodet_sample *
     uint32_t *flags = s->batch.flags + (size_t)r * t;
     for (uint64_t i = 0; i < sample->n_objects; i++) {
         const sodet_object *o = &sample->objects[i];
-        float w = o->box.x2 - o->box.x1, h = o->box.y2 - o->box.y1, least = (float)l->config.min_side;
-        bool difficult = (o->flags & SODET_BOX_DIFFICULT) != 0;
-        if (difficult && l->config.difficult == SD_DIFFICULT_DROP)
+        uint32_t as, what = sd_loader_takes(&l->config, o, &as);
+        small += what == SD_OBJECT_SMALL;
+        if (what != SD_OBJECT_TRAINS)
             continue;
-        if (!(w >= least) || !(h >= least)) {
-            small++;
-            continue;
-        }
         if (n == t)
             return SODET_FAIL(err, SODET_E_INVALID, "%s: more than %u objects after the transforms; raise max_objects",
                               sample->id.text ? sample->id.text : "a sample", t);
         memcpy(truth + (size_t)n * 4, &o->box, sizeof o->box);
         label[n] = o->label;
-        flags[n++] = difficult && l->config.difficult == SD_DIFFICULT_IGNORE ? o->flags | SODET_BOX_CROWD : o->flags;
+        flags[n++] = as;
     }
     memset(truth + (size_t)n * 4, 0, (size_t)(t - n) * 4 * sizeof *truth);
     memset(label + n, 0, (size_t)(t - n) * sizeof *label);

@@ -14,6 +14,7 @@
 #include "core/data/dataset.h"
 
 struct sodet_boxes;
+struct sodet_object;
 struct sodet_transform_ops;
 
 typedef struct sd_input {   /* [input] */
@@ -59,6 +60,10 @@ typedef struct sd_loader_config {
     uint64_t epoch, step; /* where to begin: resume gives the epoch and the number of its batches that are done */
     uint32_t part, parts; /* this process makes rows [batch * part / parts, batch * (part + 1) / parts) of each batch; parts 0: 1 */
 } sd_loader_config;
+
+/* What becomes of an object behind the transforms; flags: SODET_BOX_* as training has them, by `difficult`. */
+enum { SD_OBJECT_TRAINS, SD_OBJECT_SMALL, SD_OBJECT_LEFT_OUT };
+uint32_t sd_loader_takes(const sd_loader_config *c, const struct sodet_object *o, uint32_t *flags);
 
 typedef struct sd_batch_item {
     uint64_t sample;        /* index in the data set: sd_dataset_item names it */

@@ -38,8 +38,8 @@ static void scale(const sodet_image *p, const sd_canvas *c)
     }
 }
 
-sodet_status sd_shot_make(const sodet_image *p, const sd_shot_box *boxes, uint64_t n, uint32_t side, const char *name, sd_shot *out,
-                          sodet_err *err)
+sodet_status sd_shot_paint(const sodet_image *p, const sd_shot_box *boxes, uint64_t n, uint32_t side, const char *name, sd_canvas *out,
+                           sodet_err *err)
 {
     uint32_t longer = p->width > p->height ? p->width : p->height;
     double by = longer > side ? (double)side / longer : side / longer;
@@ -53,9 +53,23 @@ sodet_status sd_shot_make(const sodet_image *p, const sd_shot_box *boxes, uint64
     for (uint64_t k = n; k-- > 0;) {
         const sodet_box *b = &boxes[k].box;
         float fx = (float)c.width / (float)p->width, fy = (float)c.height / (float)p->height;
-        sd_draw_object(&c, (sodet_box){b->x1 * fx, b->y1 * fy, b->x2 * fx, b->y2 * fy}, boxes[k].name, boxes[k].score, boxes[k].colour);
+        const sodet_box at = {b->x1 * fx, b->y1 * fy, b->x2 * fx, b->y2 * fy};
+        if (boxes[k].name)
+            sd_draw_object(&c, at, boxes[k].name, boxes[k].score, boxes[k].colour);
+        else
+            sd_draw_box(&c, at, boxes[k].colour, 1);
     }
-    sodet_status s = sd_jpeg_encode(name, c.rgb, c.width, c.height, QUALITY, &out->jpeg, err);
+    *out = c;
+    return SODET_OK;
+}
+
+sodet_status sd_shot_make(const sodet_image *p, const sd_shot_box *boxes, uint64_t n, uint32_t side, const char *name, sd_shot *out,
+                          sodet_err *err)
+{
+    sd_canvas c = {0};
+    sodet_status s = sd_shot_paint(p, boxes, n, side, name, &c, err);
+    if (s == SODET_OK)
+        s = sd_jpeg_encode(name, c.rgb, c.width, c.height, QUALITY, &out->jpeg, err);
     out->width = c.width;
     out->height = c.height;
     sd_free(c.rgb);
