@@ -18,6 +18,7 @@ typedef struct sd_run_cfg {
     const char *resume;     /* a checkpoint to continue; NULL: a new run */
     uint32_t overwrite;     /* 1: what an earlier run left in the output folder is removed */
     uint32_t report;        /* 1: report.html at the end, of best.safetensors */
+    uint32_t tensorboard;   /* 1: the run's figures also as events for TensorBoard */
     double timeout;         /* seconds after which a rank that does not answer ends the job */
     sodet_string_list base; /* fragments; already merged */
 } sd_run_cfg;

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "core/base/json.h"
+#include "core/report/events.h"
 
 struct sd_report {
     sd_report_config config;
     FILE *metrics, *log;
+    sd_events *events;        /* NULL: not wanted */
     bool terminal, line_open; /* a progress line stands on the terminal */
     sodet_status status;
     sodet_err err;
@@ -68,6 +70,16 @@ static sodet_status open_file(const char *folder, const char *name, FILE **out, 
     return s;
 }
 
+static sodet_status open_events(sd_report *r, sodet_err *err)
+{
+    sd_pool pool = {0};
+    char *path = sd_path_join(&pool, r->config.folder, SD_EVENTS_NAME);
+    sodet_status s =
+        path ? sd_events_open(path, r->config.resumed_step, &r->events, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the report");
+    sd_pool_clear(&pool);
+    return s;
+}
+
 sodet_status sd_report_open(const sd_report_config *config, sd_report **out, sodet_err *err)
 {
     *out = NULL;
@@ -87,6 +99,8 @@ sodet_status sd_report_open(const sd_report_config *config, sd_report **out, sod
             s = open_file(config->folder, "metrics.jsonl", &r->metrics, err);
         if (s == SODET_OK)
             s = open_file(config->folder, "log.txt", &r->log, err);
+        if (s == SODET_OK && config->events)
+            s = open_events(r, err);
     }
     if (s != SODET_OK) {
         sd_report_close(r);
@@ -112,6 +126,7 @@ void sd_report_close(sd_report *r)
         fclose(r->metrics);
     if (r->log)
         fclose(r->log);
+    sd_events_close(r->events);
     sd_free(r);
 }
 
@@ -190,6 +205,14 @@ static void progress_text(const sd_report *r, const sd_report_step *s, double lo
     sd_text_printf(t, "%s  lr %.3g  %.1f img/s  wait %.0f%%  left %s", n > 1 ? ")" : "", s->lr, rate, 100 * share, eta);
 }
 
+static void add_events(sd_report *r, uint64_t step, const sd_scalar *scalars, uint64_t n)
+{
+    if (!r->events || r->status != SODET_OK)
+        return;
+    r->err = (sodet_err)SODET_ERR_INIT;
+    r->status = sd_events_add(r->events, step, scalars, n, &r->err);
+}
+
 void sd_report_train(sd_report *r, const sd_report_step *s)
 {
     double now = sd_now();
@@ -235,6 +258,18 @@ void sd_report_train(sd_report *r, const sd_report_step *s)
                    r->positives / (double)r->n, rate, share, seconds);
     write_line(r, &t);
     sd_text_free(&t);
+    sd_scalar scalars[16 + 6] = {{"lr", s->lr},
+                                 {"loss", loss},
+                                 {"grad_norm", s->norm},
+                                 {"positives", r->positives / (double)r->n},
+                                 {"images_per_second", rate},
+                                 {"data_wait", share}};
+    char tags[16][64];
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(tags[i], sizeof tags[i], "loss/%.58s", r->config.terms[i]);
+        scalars[6 + i] = (sd_scalar){tags[i], means[i]};
+    }
+    add_events(r, s->step, scalars, 6 + n);
     progress_text(r, s, loss, means, rate, share, seconds / (double)r->n, &t);
     if (!t.failed && r->log && (fprintf(r->log, "%s\n", t.text) < 0 || fflush(r->log) != 0))
         failed(r, "log.txt");
@@ -257,6 +292,35 @@ void sd_report_evaluating(sd_report *r, uint64_t done, uint64_t of)
     draw(r, text);
 }
 
+/* "voc/mAP": 0.5, ... : what is a number. */
+static void evaluation_events(sd_report *r, uint64_t step, const char *members)
+{
+    sd_text t = {0};
+    sd_pool pool = {0};
+    sd_json j;
+    sd_json_string key;
+    sd_scalar *scalars = NULL;
+    uint64_t n = 0, capacity = 0;
+    sodet_err err = SODET_ERR_INIT;
+    sd_text_printf(&t, "{%s}", members);
+    if (t.failed)
+        return;
+    sd_json_open(&j, "the evaluation", t.text, t.length, &err);
+    for (sd_json_enter(&j, '{'); sd_json_key(&j, &key);) {
+        char *tag = sd_json_copy(&j, &pool, key);
+        if (sd_json_null(&j))
+            continue;
+        double value = sd_json_double(&j);
+        if (tag && sd_grow(&scalars, &capacity, n + 1, sizeof *scalars, NULL) == SODET_OK)
+            scalars[n++] = (sd_scalar){tag, value};
+    }
+    if (sd_json_close(&j) == SODET_OK)
+        add_events(r, step, scalars, n);
+    sd_free(scalars);
+    sd_pool_clear(&pool);
+    sd_text_free(&t);
+}
+
 void sd_report_evaluation(sd_report *r, uint64_t step, double epoch, const char *members, const char *headline, double value, double best,
                           double seconds)
 {
@@ -266,6 +330,8 @@ void sd_report_evaluation(sd_report *r, uint64_t step, double epoch, const char 
     sd_text_printf(&t, ", \"seconds\": %.3f}", seconds);
     write_line(r, &t);
     sd_text_free(&t);
+    if (r->events)
+        evaluation_events(r, step, members);
     sd_report_line(r, "epoch %.4g  %s %.4f%s  (best %.4f, %.1f s)", epoch, headline, value, value >= best ? " *" : "", best, seconds);
     /* Evaluation is no part of the training's speed. */
     r->since += seconds;

@@ -1,5 +1,5 @@
 /* report/report.h: what a run says while it goes: a progress line on a terminal, plain lines elsewhere, both on stderr; metrics.jsonl and
- * log.txt in the run's folder.
+ * log.txt in the run's folder, and if it is wanted a file for TensorBoard.
  *
  * metrics.jsonl, one object a line:
  *   {"step", "epoch", "lr", "loss", "loss/<term>".., "grad_norm", "positives", "images_per_second", "data_wait",
@@ -17,6 +17,7 @@ typedef struct sd_report_config {
     const char *folder; /* NULL: no files */
     uint32_t log_every;
     bool quiet;            /* nothing but errors on stderr */
+    bool events;           /* the figures of metrics.jsonl as TensorBoard reads them, too (report/events.h) */
     uint64_t resumed_step; /* lines behind it go; 0: a new run */
     double resumed_epoch;  /* unused when resumed_step is 0 */
     uint32_t n_terms;

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/report/events.h"
+
 char *sd_run_folder_of(const char *path, sd_pool *pool)
 {
     struct stat st;
@@ -48,7 +50,7 @@ static bool periodic(const char *name, uint64_t *step)
 static bool of_a_run(const char *name)
 {
     static const char *const names[] = {"config.ini",       "log.txt",   "metrics.jsonl", "last.safetensors",
-                                        "best.safetensors", "curve.png", "report.html"};
+                                        "best.safetensors", "curve.png", "report.html",   SD_EVENTS_NAME};
     uint64_t step;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(name, names[i]))

@@ -1,5 +1,5 @@
 /* train/folder.h: the folder of a run: config.ini (resolved, with places), log.txt, metrics.jsonl, last.safetensors, best.safetensors,
- * step-<n>.safetensors, curve.png, report.html. What an earlier run left is never overwritten in silence. */
+ * step-<n>.safetensors, curve.png, report.html, events.out.tfevents.sodet. What an earlier run left is never overwritten in silence. */
 #ifndef SD_TRAIN_FOLDER_H
 #define SD_TRAIN_FOLDER_H
 

@@ -226,6 +226,7 @@ static sodet_status open_report(sd_run *r, bool quiet, bool resumed, sodet_err *
     sd_report_config c = {.folder = r->folder,
                           .log_every = r->core->train.log_every,
                           .quiet = quiet,
+                          .events = r->core->run.tensorboard,
                           .resumed_step = r->state.step,
                           .n_terms = sd_stepper_terms(r->stepper),
                           .terms = r->terms};

@@ -3,8 +3,9 @@
 . "$SODET_SOURCE/tests/cli/lib"
 conf=$SODET_SOURCE/conf/tinyssd_shapes.ini
 small="backbone.width=0.1 run.threads=1 data.workers=1 train.batch=4 data.train_limit=8 data.val_limit=6 train.log_every=1"
-run train "$conf" $small schedule.total=2 run.output=run run.report=yes
+run train "$conf" $small schedule.total=2 run.output=run run.report=yes run.tensorboard=yes
 is_code 0
+checks=$((checks + 1)); grep -q "voc/mAP" run/events.out.tfevents.sodet || bad "no events for TensorBoard" # tests/report/events.c reads them
 page() { # file: well-formed, nothing fetched
     checks=$((checks + 1))
     [ -f "$1" ] || { bad "no $1"; return; }
@@ -52,5 +53,5 @@ run report run --out nowhere/x.html; refused "nowhere"
 run report alone.safetensors --csv x.csv; refused "metrics.jsonl"
 # The page belongs to the run: a new one in its place takes it away.
 run train "$conf" $small schedule.total=1 run.output=run run.overwrite=yes; is_code 0
-checks=$((checks + 1)); [ ! -e run/report.html ] || bad "report.html of the run before is still there"
+checks=$((checks + 1)); [ ! -e run/report.html ] && [ ! -e run/events.out.tfevents.sodet ] || bad "files of the run before are still there"
 finish 50
