@@ -45,30 +45,50 @@ static sodet_status cluster(anchors *a, uint32_t k, sodet_err *err)
     return status;
 }
 
-/* The same network with the suggested options, on the same boxes. */
-static sodet_status try_suggested(sd_cli *cli, anchors *a, sodet_err *err)
+/* Fewer boxes below the threshold; of as many, a larger mean. */
+static bool better(const sd_cover *a, const sd_cover *b)
+{
+    return a->below < b->below || (a->below == b->below && a->iou > b->iou);
+}
+
+/* The same network with suggested options, on the same boxes. */
+static sodet_status try_suggested(sd_cli *cli, const anchors *a, const sd_suggestions *s, sd_cover *all, sd_cover *of_class, sodet_err *err)
 {
     sd_config *cfg = NULL;
     sd_model *m = NULL;
-    sd_cover *of_class = sd_alloc(a->classes->n, sizeof *of_class);
-    sodet_status status = of_class ? sd_config_open(cli->ini, cli->overrides, cli->n_overrides, &cfg, err)
-                                   : SODET_FAIL(err, SODET_E_MEMORY, "data anchors: no memory for %u classes", a->classes->n);
-    for (uint32_t i = 0; i < a->suggested.n && status == SODET_OK; i++)
-        status = sd_config_set(cfg, "head", a->suggested.row[i].key, a->suggested.row[i].value, err);
+    sodet_status status = sd_config_open(cli->ini, cli->overrides, cli->n_overrides, &cfg, err);
+    for (uint32_t i = 0; i < s->n && status == SODET_OK; i++)
+        status = sd_config_set(cfg, "head", s->row[i].key, s->row[i].value, err);
     if (status == SODET_OK)
         status = sd_model_open(cfg, a->classes->n, &m, err);
     if (status == SODET_OK)
-        status = sd_cover_measure(m, &a->boxes, a->threshold, a->threads, &a->then, of_class, err);
+        status = sd_cover_measure(m, &a->boxes, a->threshold, a->threads, all, of_class, err);
     sd_model_close(m);
     sd_config_close(cfg);
-    sd_free(of_class);
     return status;
 }
 
-/* Fewer boxes below the threshold; of as many, a larger mean. */
-static bool better(const anchors *a)
+/* What fits depends on how densely a level's anchors are to lie: several densities are tried, the best one is told. */
+static sodet_status suggest(sd_cli *cli, anchors *a, sodet_err *err)
 {
-    return a->then.below < a->all.below || (a->then.below == a->all.below && a->then.iou > a->all.iou);
+    static const double cells[] = {2, 3, 4, 6};
+    uint64_t seed = (uint64_t)sd_config_core(a->sets.cfg)->run.seed;
+    sd_cover *of_class = sd_alloc(a->classes->n, sizeof *of_class);
+    sodet_status status = of_class ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "data anchors: no memory for %u classes", a->classes->n);
+    for (uint32_t i = 0; i < sizeof cells / sizeof *cells && status == SODET_OK; i++) {
+        sd_suggestions s;
+        sd_cover then;
+        status = sd_cover_suggest(a->model, &a->boxes, cells[i], seed, &s, err);
+        if (status != SODET_OK || !s.n)
+            break;
+        status = try_suggested(cli, a, &s, &then, of_class, err);
+        if (status == SODET_OK && (!a->suggested.n || better(&then, &a->then))) {
+            a->suggested = s;
+            a->then = then;
+        }
+    }
+    sd_free(of_class);
+    return status;
 }
 
 /* ---- for a person ---- */
@@ -123,7 +143,7 @@ static void text(const anchors *a, const sd_model_grid *grid, sd_text *t)
         return;
     }
     sd_text_printf(t, "from k-means of sides and of shapes%s:\n[head]\n",
-                   better(a) ? "" : ", but the present options cover the boxes as well");
+                   better(&a->then, &a->all) ? "" : ", but the present options cover the boxes as well");
     for (uint32_t i = 0; i < a->suggested.n; i++)
         sd_text_printf(t, "%s = %s\n", a->suggested.row[i].key, a->suggested.row[i].value);
     sd_text_printf(t, "  %-20s %10s %8s %10s %10s %8s\n", "", "boxes", "mean", below, "without", "anchors");
@@ -174,7 +194,7 @@ static void json(const anchors *a, const sd_model_grid *grid, sd_text *t)
     }
     sd_text_printf(t, "]");
     if (a->suggested.n) {
-        sd_text_printf(t, ",\n\"suggested\": {\"better\": %s, \"head\": {", better(a) ? "true" : "false");
+        sd_text_printf(t, ",\n\"suggested\": {\"better\": %s, \"head\": {", better(&a->then, &a->all) ? "true" : "false");
         for (uint32_t i = 0; i < a->suggested.n; i++) {
             sd_text_printf(t, "%s\"%s\": ", i ? ", " : "", a->suggested.row[i].key);
             sd_json_write_string(t, a->suggested.row[i].value);
@@ -206,9 +226,7 @@ static sodet_status measure(sd_cli *cli, anchors *a, uint32_t k, sodet_err *err)
         status = SODET_FAIL(err, SODET_E_INVALID, "data anchors: %s has no boxes, so there is nothing to cover", a->sets.name[0]);
     if (status == SODET_OK)
         status = cluster(a, k, err);
-    if (status == SODET_OK)
-        status = sd_cover_suggest(a->model, &a->boxes, (uint64_t)core->run.seed, &a->suggested, err);
-    return status == SODET_OK && a->suggested.n ? try_suggested(cli, a, err) : status;
+    return status == SODET_OK ? suggest(cli, a, err) : status;
 }
 
 sodet_status sd_data_anchors(sd_cli *cli, sodet_err *err)

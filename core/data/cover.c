@@ -219,10 +219,11 @@ static void put(sd_suggestions *out, const char *key, const double *value, uint3
         at += (size_t)snprintf(s->value + at, sizeof s->value - at, "%s%.*f", i ? " " : "", decimals, value[i]);
 }
 
-/* An anchor that is less than two cells large lies beside most boxes of its size, wherever they are. So a box counts for the coarsest level
- * whose cells are at most half its side, else for the finest; of each level's boxes `each` centres are made, level after level in `side`.
- * A level without boxes gets anchors of two cells, larger than the ones before, and no larger than the input. */
-static sodet_status sides(const shapes *s, uint32_t each, uint64_t seed, double *side, sodet_err *err)
+/* The larger an anchor is beside its cells, the better the one next to a box fits it, but the more of them there are and the less a cell of
+ * the map sees of the box. So a box counts for the coarsest level of whose cells it measures `cells`, else for the finest; of each level's
+ * boxes `each` centres are made, level after level in `side`. A level without boxes gets anchors of so many cells, larger than the ones
+ * before, and no larger than the input. */
+static sodet_status sides(const shapes *s, double cells, uint32_t each, uint64_t seed, double *side, sodet_err *err)
 {
     double(*own)[2] = sd_alloc(s->n, sizeof *own), low = 0, high = 0, iou;
     sd_cluster c[2];
@@ -232,7 +233,7 @@ static sodet_status sides(const shapes *s, uint32_t each, uint64_t seed, double 
         uint64_t n = 0;
         uint32_t used = 0;
         low = l ? high : 0;
-        high = l + 1 < s->levels ? 2 * cell(s, l + 1) : HUGE_VAL;
+        high = l + 1 < s->levels ? cells * cell(s, l + 1) : HUGE_VAL;
         for (uint64_t i = 0; i < s->n; i++) {
             own[n][0] = own[n][1] = s->size[i][0];
             n += s->size[i][0] >= low && s->size[i][0] < high;
@@ -241,7 +242,7 @@ static sodet_status sides(const shapes *s, uint32_t each, uint64_t seed, double 
             status = sd_cluster_sizes((const double(*)[2])own, n, each, seed, c, &used, &iou, err);
         for (uint32_t i = 0; i < each && status == SODET_OK; i++) {
             double *here = &side[l * each + i], next = l + i ? here[-1] * 1.25 : 0;
-            *here = i < used ? c[i].width : fmin(i ? next : fmax(2 * cell(s, l), next), s->shorter * (i ? 1 : 0.9));
+            *here = i < used ? c[i].width : fmin(i ? next : fmax(cells * cell(s, l), next), s->shorter * (i ? 1 : 0.9));
         }
     }
     sd_free(own);
@@ -279,14 +280,14 @@ static sodet_status ssd_ratios(const shapes *s, uint32_t n, uint64_t seed, sd_su
     return status;
 }
 
-static sodet_status suggest_ssd(const sd_model *m, const sd_boxes *b, uint64_t seed, sd_suggestions *out, sodet_err *err)
+static sodet_status suggest_ssd(const sd_model *m, const sd_boxes *b, double cells, uint64_t seed, sd_suggestions *out, sodet_err *err)
 {
     shapes s;
     double both[2 * SODET_MAX_LEVELS] = {0}, side[SODET_MAX_LEVELS], second[SODET_MAX_LEVELS], unit = 0;
     uint32_t n_ratios = list_length(m, "ratios");
     sodet_status status = look_at(m, b, true, &s, err);
     if (status == SODET_OK)
-        status = sides(&s, 2, seed, both, err);
+        status = sides(&s, cells, 2, seed, both, err);
     if (status == SODET_OK) {
         bool fraction = sd_head_number(m, "size_unit", &unit) && unit > 0;
         for (uint32_t i = 0; i < s.levels; i++) {
@@ -304,7 +305,7 @@ static sodet_status suggest_ssd(const sd_model *m, const sd_boxes *b, uint64_t s
 }
 
 /* A level's anchors are b, b 2^(1/octaves) ..: the middle of these comes to lie on the centre of its boxes. */
-static sodet_status suggest_retina(const sd_model *m, const sd_boxes *b, uint64_t seed, sd_suggestions *out, sodet_err *err)
+static sodet_status suggest_retina(const sd_model *m, const sd_boxes *b, double cells, uint64_t seed, sd_suggestions *out, sodet_err *err)
 {
     shapes s;
     sd_cluster c[RATIOS_MOST];
@@ -312,7 +313,7 @@ static sodet_status suggest_retina(const sd_model *m, const sd_boxes *b, uint64_
     uint32_t n_ratios = list_length(m, "ratios"), used;
     sodet_status status = look_at(m, b, false, &s, err);
     if (status == SODET_OK)
-        status = sides(&s, 1, seed, side, err);
+        status = sides(&s, cells, 1, seed, side, err);
     if (status == SODET_OK) {
         sd_head_number(m, "octaves", &octaves);
         sd_head_number(m, "ratio_means", &means);
@@ -339,13 +340,13 @@ static sodet_status suggest_retina(const sd_model *m, const sd_boxes *b, uint64_
     return status;
 }
 
-sodet_status sd_cover_suggest(const sd_model *m, const sd_boxes *b, uint64_t seed, sd_suggestions *out, sodet_err *err)
+sodet_status sd_cover_suggest(const sd_model *m, const sd_boxes *b, double cells, uint64_t seed, sd_suggestions *out, sodet_err *err)
 {
     const sodet_opt *row;
     out->n = 0;
     if (option(m, "second_sizes", &row) && option(m, "sizes", &row))
-        return suggest_ssd(m, b, seed, out, err);
+        return suggest_ssd(m, b, cells, seed, out, err);
     if (option(m, "octaves", &row) && option(m, "sizes", &row))
-        return suggest_retina(m, b, seed, out, err);
+        return suggest_retina(m, b, cells, seed, out, err);
     return SODET_OK;
 }

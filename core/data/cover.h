@@ -30,8 +30,8 @@ typedef struct sd_suggestions {
     sd_suggestion row[SD_SUGGESTIONS_MOST];
 } sd_suggestions;
 /* For heads that have the options of sodet_ssd_boxes or sodet_retina_boxes (sodet/anchors.h), by their names: as many levels, shapes and
- * ratios as it has now. n = 0: the head has neither. SODET_E_INVALID where there is nothing to suggest from. */
-sodet_status sd_cover_suggest(const sd_model *m, const sd_boxes *b, uint64_t seed, sd_suggestions *out, sodet_err *err);
+ * ratios as it has now. cells: how many of a level's cells a box measures that the level is to find; 2 to 6 are worth a try. n = 0: the head has neither. SODET_E_INVALID where there is nothing to suggest from. */
+sodet_status sd_cover_suggest(const sd_model *m, const sd_boxes *b, double cells, uint64_t seed, sd_suggestions *out, sodet_err *err);
 /* The value of a head's option that is a number (real, whole, or an enum's index); false: it has none of that name. */
 bool sd_head_number(const sd_model *m, const char *name, double *value);
 

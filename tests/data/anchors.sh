@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# sodet data anchors: figures of three boxes worked out by hand, O-20's counts for inputs that are not square, suggestions that hold what
-# they say, whatever the number of threads.
+# sodet data anchors: figures of three boxes worked out by hand, suggestions that hold what they say, whatever the number of threads.
 . "$SODET_SOURCE/tests/data/lib"
 
 # The finest of TinySSD's maps has a cell every 8 pixels, centres at 4, 12, 20, 28, and squares of 16. a is one of these: IoU 1. b lies in the
@@ -43,19 +42,6 @@ expect "two clusters" 0 "train: 3 boxes of 3 pictures; input 64x64, head ssd, 34
 expect "two clusters" 0 "  b                             1    0.250    100.0 %      0.0 %      1.0"
 expect "two clusters" 0 "       8.0 x 8.0        33.3 % of the boxes, IoU 1.000"
 expect "two clusters" 0 "      16.0 x 16.0       66.7 % of the boxes, IoU 0.938"
-
-# O-20: 5444 boxes on 256 x 256, 2724 on 256 x 128, 24552 of RetinaNet on 512 x 256; squares are squares in pixels on any of them.
-run data anchors x.ini --json input.size=256
-expect "O-20" 0 '"width": 256, "height": 256, "anchors": 5444'
-run data anchors x.ini --json input.size=256x128
-expect "O-20" 0 '"width": 256, "height": 128, "anchors": 2724'
-printf '[run]\nbase = x.ini\n[backbone]\nplugin = resnet\ndepth = 18\nwidth = 0.125\n[neck]\nplugin = fpn\n[head]\nplugin = retinanet\n[loss]\nplugin = focal\n' >"$dir/r.ini"
-run data anchors r.ini --json input.size=512x256
-expect "O-20" 0 '"width": 512, "height": 256, "anchors": 24552'
-# The box [20, 20, 36, 36] of the input, a square of 16, comes from [10, 20, 18, 36] of the picture.
-printf 'files/000001.png,10,20,18,36,a\n' >"$dir/x.csv"
-run data anchors x.ini --json input.size=128x64
-expect "O-20" 0 '"all": {"boxes": 1, "mean_iou": 1, "below": 0'
 
 # Suggestions: for both kinds of heads better than bad ones, the same for any number of threads, and they do what is said of them.
 printf '[run]\nbase = x.ini\n[input]\nsize = 128\n[data]\ntrain = shapes\n[dataset.shapes]\nplugin = shapes\ncount = 150\n' >"$dir/bad.ini"

@@ -65,21 +65,26 @@ static void clusters(void)
     CHECK_FAILS(sd_cluster_sizes(size, 0, 1, 1, c, &used, &iou, &err), SODET_E_INVALID, "at least one of each");
 }
 
-/* A 200 x 100 picture under resize to 50 x 50: x by 1/4, y by 1/2; a box over the edge is cut first, one outside is counted. */
+/* A 200 x 100 picture under resize to 50 x 50: x by 1/4, y by 1/2; a box over the edge is cut first, one outside is counted. The third is
+ * stored as 24 x 40 and stands upright, 40 x 24, by its EXIF orientation (O-12): its box is the lower right quarter. */
 static void boxes(void)
 {
     const char *folder = check_scratch("cover");
-    char ini[1000];
+    char ini[1000], json[3000];
     set s = {0};
     sd_instance resize = {0};
     sd_boxes b;
-    write_file(folder, "a.json",
-               "{\"images\":[{\"id\":1,\"file_name\":\"a.png\",\"width\":200,\"height\":100},{\"id\":2,\"file_name\":\"b.png\"}],"
-               "\"categories\":[{\"id\":1,\"name\":\"dog\"}],\"annotations\":["
-               "{\"id\":1,\"image_id\":1,\"category_id\":1,\"bbox\":[40,20,80,40]},"
-               "{\"id\":2,\"image_id\":1,\"category_id\":1,\"bbox\":[180,90,40,40]},"
-               "{\"id\":3,\"image_id\":1,\"category_id\":1,\"bbox\":[300,90,40,40]},"
-               "{\"id\":4,\"image_id\":2,\"category_id\":1,\"bbox\":[0,0,50,40],\"iscrowd\":1}]}");
+    snprintf(json, sizeof json,
+             "{\"images\":[{\"id\":1,\"file_name\":\"a.png\",\"width\":200,\"height\":100},{\"id\":2,\"file_name\":\"b.png\"},"
+             "{\"id\":3,\"file_name\":\"%s\"}],"
+             "\"categories\":[{\"id\":1,\"name\":\"dog\"}],\"annotations\":["
+             "{\"id\":1,\"image_id\":1,\"category_id\":1,\"bbox\":[40,20,80,40]},"
+             "{\"id\":2,\"image_id\":1,\"category_id\":1,\"bbox\":[180,90,40,40]},"
+             "{\"id\":3,\"image_id\":1,\"category_id\":1,\"bbox\":[300,90,40,40]},"
+             "{\"id\":4,\"image_id\":2,\"category_id\":1,\"bbox\":[0,0,50,40],\"iscrowd\":1},"
+             "{\"id\":5,\"image_id\":3,\"category_id\":1,\"bbox\":[20,12,20,12]}]}",
+             check_source("tests/data/pictures/orientation-6.jpg"));
+    write_file(folder, "a.json", json);
     write_picture(folder, "b.png", 100, 80); /* its size is in the file alone; a.png need not be there */
     int n =
         snprintf(ini, sizeof ini,
@@ -94,12 +99,12 @@ static void boxes(void)
     const sd_link link = {"resize", resize.ops, resize.self};
     const sd_loader_config config = {.dataset = s.d, .links = &link, .n_links = 1, .input = {.width = 50, .height = 50}};
     CHECK_OK(sd_boxes_gather(&config, &b, &err));
-    CHECK(b.n == 3 && b.n_items == 2 && b.outside == 1 && b.n_canvases == 1);
-    static const sodet_box want[] = {{10, 10, 30, 30}, {45, 45, 50, 50}, {0, 0, 25, 25}};
-    for (uint32_t i = 0; i < 3 && b.n == 3; i++)
+    CHECK(b.n == 4 && b.n_items == 3 && b.outside == 1 && b.n_canvases == 1);
+    static const sodet_box want[] = {{10, 10, 30, 30}, {45, 45, 50, 50}, {0, 0, 25, 25}, {25, 25, 50, 50}};
+    for (uint32_t i = 0; i < 4 && b.n == 4; i++)
         CHECK(memcmp(&b.box[i], &want[i], sizeof *want) == 0);
-    CHECK(b.n == 3 && b.labelled[1].x2 == 200 && b.flags[2] == SODET_BOX_CROWD && b.first[1] == 2);
-    CHECK(sd_boxes_canvas(&b)->width == 50 && sd_boxes_canvas(&b)->pictures == 2);
+    CHECK(b.n == 4 && b.labelled[1].x2 == 200 && b.flags[2] == SODET_BOX_CROWD && b.first[1] == 2);
+    CHECK(sd_boxes_canvas(&b)->width == 50 && sd_boxes_canvas(&b)->pictures == 3);
     sd_boxes_free(&b);
     sd_instance_destroy(&resize);
     close_set(&s);

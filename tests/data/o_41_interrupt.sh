@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# O-41 for commands that look at data: an interrupt ends them at once whatever their threads do, the exit code says so, and nothing is left:
+# no half a picture, no temporary file.
+. "$SODET_SOURCE/tests/data/lib"
+
+printf '[data]\ntrain = shapes\n[dataset.shapes]\ncount = 1000000\nsize = 256\n[transform]\ntrain = resize\n' >"$dir/x.ini"
+for signal in INT TERM; do
+    for verb in "check" "show --count 400 --out sheet.png"; do
+        # shellcheck disable=SC2086
+        (cd "$dir" && exec "$SODET_BIN" data $verb x.ini run.threads=8 input.size=1024) >"$dir/out" 2>&1 &
+        pid=$!
+        sleep 1
+        kill -s $signal $pid 2>/dev/null || { echo "data $verb: over before it was interrupted"; cat "$dir/out"; failed=1; }
+        begin=$SECONDS
+        wait $pid
+        code=$?
+        [ $code -gt 128 ] || { echo "data $verb, $signal: exit code $code"; cat "$dir/out"; failed=1; }
+        [ $((SECONDS - begin)) -le 15 ] || { echo "data $verb, $signal: took $((SECONDS - begin)) seconds"; failed=1; }
+    done
+done
+left=$(ls -A "$dir" | grep -vxE 'x.ini|out')
+[ -z "$left" ] || { echo "left behind: $left"; failed=1; }
+[ $failed = 0 ] && echo "o_41: all as expected"
+exit $failed
