@@ -317,6 +317,17 @@ static void look_at_picture(scout *w, const sodet_sample *s)
     }
 }
 
+/* Eight bytes at a time: byte by byte it would cost half of what decoding costs. */
+static uint64_t hash_pixels(const uint8_t *bytes, uint64_t n, uint64_t h)
+{
+    uint64_t word;
+    for (; n >= sizeof word; n -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        h = sd_mix64(h ^ word);
+    }
+    return sd_fnv1a64(bytes, n, h);
+}
+
 static void look(void *context, uint32_t worker, uint64_t number)
 {
     checker *c = context;
@@ -369,7 +380,7 @@ static void look(void *context, uint32_t worker, uint64_t number)
     if (status == SODET_OK) {
         r->decoded = true;
         r->hash = sd_fnv1a64(&s->stored.width, sizeof s->stored.width, SD_FNV_START);
-        r->hash = sd_fnv1a64(s->stored.rgb, (uint64_t)s->stored.width * s->stored.height * 3, r->hash);
+        r->hash = hash_pixels(s->stored.rgb, (uint64_t)s->stored.width * s->stored.height * 3, r->hash);
         look_at_picture(w, s);
         width = s->stored.width;
         height = s->stored.height;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/parallel.h"
@@ -71,6 +72,10 @@ static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t
         const sd_data_rules *rules = w->sample->rules;
         if (rules->bad_file == SD_STOP || status == SODET_E_MEMORY || status == SODET_E_INTERNAL || attempt == SUBSTITUTES) {
             *err = local;
+            size_t end = strlen(err->text);
+            if (l->config.shuffle && rules->bad_file == SD_STOP && status != SODET_E_MEMORY)
+                snprintf(err->text + end, sizeof err->text - end,
+                         "; sodet data check lists all that is wrong, [data] broken = skip leaves it out");
             return status;
         }
         pthread_mutex_lock(&l->lock);

@@ -198,10 +198,10 @@ static sodet_status hand_on(sd_infer *f, const sd_batch *b, arrived *a, sd_infer
         s = sd_infer_batch(f, b, a->first, &a->detections, &a->capacity, err);
     for (uint32_t i = 0; s == SODET_OK && i < b->n; i++) {
         stats->done++;
-        if (b->items[i].missing)
-            stats->missing++;
-        else
+        if (!b->items[i].missing)
             s = put(context, &b->items[i], a->detections + a->first[i], a->first[i + 1] - a->first[i], err);
+        else if (!stats->missing++)
+            stats->first_missing = b->items[i].planned;
     }
     return s;
 }

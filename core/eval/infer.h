@@ -22,6 +22,7 @@ void sd_infer_close(sd_infer *f); /* before the pool; accepts NULL */
 typedef sodet_status sd_infer_put(void *context, const sd_batch_item *item, const sodet_detection *detections, uint64_t n, sodet_err *err);
 typedef struct sd_infer_stats {
     uint64_t done, of, missing; /* pictures */
+    uint64_t first_missing;     /* index of the first of them in the data set; meaningless if there is none */
     double seconds, wait;       /* of it: waiting for the loader */
 } sd_infer_stats;
 /* After each batch; false ends the run with SODET_E_INVALID, "stopped". */

@@ -87,6 +87,11 @@ static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet
     sodet_status s = sd_validation_run(r->validation, r->infer, NULL, progressed, r, &stats, err);
     if (s != SODET_OK)
         return s;
+    if (stats.missing)
+        sd_report_line(r->report,
+                       "validation: %" PRIu64 " picture%s could not be read and %s left out, first %s (sodet data check says why)",
+                       stats.missing, stats.missing == 1 ? "" : "s", stats.missing == 1 ? "was" : "were",
+                       sd_dataset_item(sd_validation_dataset(r->validation), stats.first_missing)->id);
     sd_train_state state = r->state;
     double value = sd_validation_best(r->validation);
     bool better = isfinite(value) && (isnan(state.best) || value > state.best);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # sodet data check: a set in which everything is wrong once, every kind of finding in it, alone; clean sets give no errors.
+# labels: threads
 . "$SODET_SOURCE/tests/data/lib"
 
 pictures=$SODET_SOURCE/tests/data/pictures

@@ -31,6 +31,7 @@ batch = 3
 INI
 run train x.ini data.workers=4 run.output=stop
 expect stop 1 "a damaged or unsupported PNG"
+expect stop 1 "sodet data check lists all that is wrong, [data] broken = skip leaves it out"
 [ "$(grep -o '0000[0-9]*.png' "$dir/out" | sort -u | wc -l)" = 1 ] || { echo "stop: not one picture is named"; cat "$dir/out"; failed=1; }
 run data check x.ini
 expect "check before training" 1 "error undecodable: pictures that cannot be decoded (2)"
@@ -50,6 +51,8 @@ for n in 000004.png 000009.png; do
     [ "$(grep 'epoch 1.*could not be read' "$dir/cut/log.txt" | grep -c $n)" = 1 ] || { echo "$n is not named once in epoch 1"; cat "$dir/cut/log.txt"; failed=1; }
 done
 cmp "$dir/skip1/last.safetensors" "$dir/cut/last.safetensors" || { echo "the weights depend on the cut"; failed=1; }
+run train x.ini data.broken=skip data.val=files run.output=val train.max_steps=1
+expect "validation" 0 "validation: 2 pictures could not be read and were left out, first 000004.png"
 run train x.ini data.broken=skip data.shuffle=no run.output=still train.max_steps=4
 expect "without shuffling" 0 "epoch 1: 2 pictures could not be read and were left blank: 000004.png, 000009.png"
 [ $failed = 0 ] && echo "o_13 in training: all as expected"
