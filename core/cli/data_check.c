@@ -5,6 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/cli/data.h"
+#include "core/cli/trained.h"
 #include "core/data/check.h"
 
 /* Kinds that a key of [data] passes over, if the configuration says so itself: what is a default is no decision. */
@@ -150,6 +151,11 @@ static void json(const sd_check_config *c, const sd_check *found, const uint64_t
     sd_text_printf(t, "],\n\"errors\": %" PRIu64 ", \"notes\": %" PRIu64 "}\n", count[1], count[0]);
 }
 
+static void progress(void *context, uint64_t done, uint64_t of)
+{
+    sd_cli_progress(context, done, of);
+}
+
 sodet_status sd_data_check(sd_cli *cli, sodet_err *err)
 {
     sd_data_sets sets = {0};
@@ -174,8 +180,11 @@ sodet_status sd_data_check(sd_cli *cli, sodet_err *err)
                                     .examples = (uint32_t)examples,
                                     .turned = !core->data.ignore_orientation,
                                     .min_side = core->data.min_side,
-                                    .allowed = allowed(sets.cfg)};
+                                    .allowed = allowed(sets.cfg),
+                                    .progress = progress,
+                                    .context = cli};
     status = sd_check_run(&config, &found, err);
+    sd_cli_progress(cli, 0, 0);
     if (status == SODET_OK) {
         const char *outside = sd_config_text(sets.cfg, "data", "outside");
         found.finding[SD_CHECK_OVER_EDGE].error = outside && strcmp(outside, "stop") == 0;

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "core/cli/data.h"
+#include "core/cli/trained.h"
 #include "core/data/decode.h"
 #include "core/data/model_assigner.h"
 #include "core/data/pipeline.h"
 #include "core/report/shots.h"
 
 enum { SIDE = 384, CAPTION = 12, GAP = 8, COUNT = 16, MOST = 400, COLUMNS_MOST = 8, PAPER = 224 };
+
+static const char SHEET[] = "show.png";
 
 void sd_data_object_name(const sd_classes *classes, const sodet_object *o, char text[120])
 {
@@ -189,6 +192,8 @@ sodet_status sd_data_show(sd_cli *cli, sodet_err *err)
         status = SODET_FAIL(err, SODET_E_INVALID, "data show: --count %" PRIu64 ": a sheet has room for %d; data draw writes any number",
                             count, (int)MOST);
     if (status == SODET_OK)
+        status = sd_cli_check_out(path ? path : SHEET, err);
+    if (status == SODET_OK)
         status = sd_data_sets_open(cli, SD_SPLIT_TRAIN, NULL, &s.sets, err);
     if (status != SODET_OK)
         return status;
@@ -200,7 +205,7 @@ sodet_status sd_data_show(sd_cli *cli, sodet_err *err)
     if (sd_cli_flag(cli, "--anchors"))
         status = sd_model_open(s.sets.cfg, sd_dataset_classes(s.set->dataset)->n, &s.model, err);
     if (status == SODET_OK)
-        status = make_sheet(&s, count, path ? path : "show.png", err);
+        status = make_sheet(&s, count, path ? path : SHEET, err);
     sd_model_close(s.model);
     sd_free(s.index);
     sd_free(s.boxes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cli/data.h"
+#include "core/cli/trained.h"
 #include "core/data/decode.h"
 #include "core/data/stats.h"
 #include "core/report/bars.h"
@@ -280,7 +281,9 @@ sodet_status sd_data_stats(sd_cli *cli, sodet_err *err)
     report r = {0};
     sd_text out = {0};
     const char *png = sd_cli_flag(cli, "--out");
-    sodet_status status = sd_data_sets_open(cli, SD_DATA_SETS, NULL, &r.sets, err);
+    sodet_status status = sd_cli_check_out(png, err);
+    if (status == SODET_OK)
+        status = sd_data_sets_open(cli, SD_DATA_SETS, NULL, &r.sets, err);
     if (status != SODET_OK)
         return status;
     r.classes = sd_dataset_classes(r.sets.split[0].dataset);

@@ -89,6 +89,7 @@ struct checker {
     record **records;     /* [n_sets] */
     uint64_t *first, n;   /* [n_sets] of all items together */
     pthread_mutex_t lock; /* of all below, and of out */
+    uint64_t begun;       /* pictures */
     sodet_status status;
     sodet_err err;
 };
@@ -328,15 +329,8 @@ static uint64_t hash_pixels(const uint8_t *bytes, uint64_t n, uint64_t h)
     return sd_fnv1a64(bytes, n, h);
 }
 
-static void look(void *context, uint32_t worker, uint64_t number)
+static void look_at(checker *c, scout *w, uint64_t number)
 {
-    checker *c = context;
-    scout *w = &c->scouts[worker];
-    pthread_mutex_lock(&c->lock);
-    bool stop = c->status != SODET_OK;
-    pthread_mutex_unlock(&c->lock);
-    if (stop)
-        return;
     w->set = c->config->n_sets - 1;
     while (number < c->first[w->set])
         w->set--;
@@ -391,6 +385,20 @@ static void look(void *context, uint32_t worker, uint64_t number)
     }
     if (width && height && (status = look_at_boxes(w, s, width, height, &err)) != SODET_OK)
         give_up(c, status, &err);
+}
+
+static void look(void *context, uint32_t worker, uint64_t number)
+{
+    enum { OFTEN = 16 };
+    checker *c = context;
+    const sd_check_config *config = c->config;
+    pthread_mutex_lock(&c->lock);
+    bool stop = c->status != SODET_OK;
+    if (!stop && config->progress && c->begun++ % OFTEN == 0)
+        config->progress(config->context, c->begun - 1, c->n);
+    pthread_mutex_unlock(&c->lock);
+    if (!stop)
+        look_at(c, &c->scouts[worker], number);
 }
 
 /* ---- what pictures have in common ---- */

@@ -66,6 +66,8 @@ typedef struct sd_check_config {
     double min_side;    /* [data] min_side: for the remedy of tiny boxes */
     /* Kinds that the configuration says it passes over: they become notes. Bit 1 << SD_CHECK_*. */
     uint32_t allowed;
+    void (*progress)(void *context, uint64_t done, uint64_t of); /* pictures, now and then, one thread at a time; may be NULL */
+    void *context;
 } sd_check_config;
 typedef struct sd_check {
     sd_check_finding finding[SD_CHECK_KINDS]; /* count 0: nothing of the kind */

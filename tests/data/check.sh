@@ -131,6 +131,12 @@ run data check faults.ini --examples 1
 expect "one example" 1 "  and 1 more"
 expect "the first example" 1 "  train: a.png: the same as a.png"
 grep -q "link.png: the same" "$dir/out" && { echo "the second example comes first"; cat "$dir/out"; failed=1; }
+if command -v script >/dev/null; then # how far it is, where the error stream is a terminal; nothing of it elsewhere
+    (cd "$dir" && script -qec "'$SODET_BIN' data check shapes.ini >/dev/null" /dev/null) </dev/null >"$dir/terminal" 2>&1
+    grep -q "0/14 pictures" "$dir/terminal" || { echo "no progress on a terminal"; cat "$dir/terminal"; failed=1; }
+    run data check faults.ini --quiet
+    grep -q "/15 pictures" "$dir/out" && { echo "progress that nobody wants"; failed=1; }
+fi
 run data check faults.ini --split val
 expect "one set" 0 "0 errors of 0 kinds"
 run data check faults.ini --split vla

@@ -57,6 +57,6 @@ run data show shapes.ini --anchors
 run data show x.ini --count 5000
 expect "too many" 2 "a sheet has room for 400"
 run data show x.ini --out no/such/x.png
-expect "no folder" 1 "no/such/x.png"
+expect "no folder" 2 "no/such/x.png: nothing can be written"
 [ $failed = 0 ] && echo "show: all as expected"
 exit $failed

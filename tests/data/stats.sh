@@ -30,7 +30,7 @@ run data stats x.ini --split val --json
 expect "one set" 0 '"sets": ['
 grep -q '"train"' "$dir/out" && { echo "two sets"; failed=1; }
 run data stats x.ini --out no/such/x.png
-expect "no folder" 1 "no/such/x.png"
+expect "no folder" 2 "no/such/x.png: nothing can be written"
 # A picture whose size is in its file alone and cannot be read: the run's rule decides.
 echo "no picture" >"$dir/files/bad.png"
 echo 'files/bad.png,0,0,8,8,a' >>"$dir/y.csv"
