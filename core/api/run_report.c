@@ -144,7 +144,7 @@ static sodet_status read_folder(writer *w, sodet_err *err)
 static sodet_status evaluate(writer *w, sodet_err *err)
 {
     const sd_run_report_request *q = w->q;
-    if (!w->core->data.val.n) {
+    if (!sd_recipe_validates(q->cfg)) {
         w->page.data = "[data] val names no data set, so nothing was evaluated.";
         return SODET_OK;
     }

@@ -17,6 +17,8 @@ static const struct {
     {{"--lr-decay-epoch", "LIST", "milestones, in epochs: 160,200"},
      {"schedule.type=multistep", "schedule.unit=epochs", "schedule.milestones=%s"}},
     {{"--epochs", "N", "length of the run"}, {"schedule.unit=epochs", "schedule.total=%s"}},
+    {{"--max-steps", "N", "end after so many steps"}, {"train.max_steps=%s"}},
+    {{"--overfit", "N", "sanity run on the first N training pictures alone"}, {"data.overfit=%s"}},
     {{"--batch-size", "N", "pictures per batch, over all devices"}, {"train.batch=%s"}},
     {{"--data-shape", "WxH", "width x height of the network's input"}, {"input.size=%s"}},
     {{"--nms-thresh", "IOU", "IoU above which the weaker detection is dropped"}, {"head.nms_iou=%s"}},

@@ -133,7 +133,7 @@ static sodet_status describe_ini(compare *c, entry *e, sodet_err *err)
 
 static sodet_status open_data(entry *e, sodet_err *err)
 {
-    if (!sd_config_core(e->cfg)->data.val.n)
+    if (!sd_recipe_validates(e->cfg))
         return SODET_FAIL(err, SODET_E_INVALID, "[data] val names no data set to compare on; data.val=LABEL does for all runs");
     sodet_status s = sd_validation_open(e->cfg, e->classes.names, e->classes.n, &e->validation, err);
     if (s == SODET_OK)

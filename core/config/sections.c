@@ -62,6 +62,10 @@ static const sodet_opt data_opts[] = {
     SODET_OPT_BOOL(sd_data_cfg, shuffle, "yes", "order of training pictures"),
     SODET_OPT_UINT(sd_data_cfg, train_limit, "0", 0, UINT_MOST, "only the first n training pictures; 0: all"),
     SODET_OPT_UINT(sd_data_cfg, val_limit, "0", 0, UINT_MOST, "only the first n validation pictures; 0: all"),
+    SODET_OPT_UINT(
+        sd_data_cfg, overfit, "0", 0, UINT_MOST,
+        "sanity run: train and validate on the first n training pictures, through [transform] val, without chance; an epoch is short, "
+        "so give it many; the loss has to fall far, the metric to rise towards 1; 0: off"),
     SODET_OPT_PATH(sd_data_cfg, train_list, 0, "file of sample names, one a line: only these train (sodet data adopt writes one)"),
     SODET_OPT_PATH(sd_data_cfg, val_list, 0, "the same for validation"),
     SODET_OPT_ENUM(sd_data_cfg, last, "keep", lasts,

@@ -47,6 +47,7 @@ typedef struct sd_data_cfg {
     uint64_t max_pixels;               /* of a picture; larger ones are refused before memory is taken */
     uint32_t shuffle;                  /* training order */
     uint32_t train_limit, val_limit;   /* use the first n samples; 0: all */
+    uint32_t overfit;                  /* n > 0: train and val are the first n training samples, both through [transform] val */
     const char *train_list, *val_list; /* files of sample ids: only these are used; NULL: all */
     uint32_t last;                     /* SD_LAST_*: the last batch of a training epoch may be smaller, is left out, or is filled up */
     uint32_t difficult; /* SD_DIFFICULT_*: objects so marked, in training: as others, neither positive nor negative, or left out */

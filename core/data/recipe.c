@@ -75,7 +75,7 @@ static sodet_status create_all(sd_config *cfg, const char *kind, const sodet_str
 static sodet_status open_links(sd_config *cfg, uint32_t which, sd_split *s, sodet_err *err)
 {
     const sd_core_cfg *core = sd_config_core(cfg);
-    const sodet_string_list *labels = which == SD_SPLIT_TRAIN ? &core->transform.train : &core->transform.val;
+    const sodet_string_list *labels = which == SD_SPLIT_TRAIN && !core->data.overfit ? &core->transform.train : &core->transform.val;
     sodet_status status = create_all(cfg, "transform", labels, &s->transforms, &s->n_links, &s->pool, err);
     if (status != SODET_OK)
         return status;
@@ -87,9 +87,22 @@ static sodet_status open_links(sd_config *cfg, uint32_t which, sd_split *s, sode
     return SODET_OK;
 }
 
+/* Whether a split's pictures are those of [data] train: with `overfit` those of both are. */
+static bool trains_on(const sd_data_cfg *data, uint32_t which)
+{
+    return which == SD_SPLIT_TRAIN || data->overfit;
+}
+
+bool sd_recipe_validates(const sd_config *cfg)
+{
+    const sd_data_cfg *data = &sd_config_core(cfg)->data;
+    return data->val.n || data->overfit;
+}
+
 sd_data_rules sd_recipe_rules(const sd_config *cfg, uint32_t which)
 {
     const sd_data_cfg *data = &sd_config_core(cfg)->data;
+    bool train = trains_on(data, which);
     return (sd_data_rules){.unknown_class = data->unknown_class == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
                            .bad_box = data->bad_box == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
                            .outside = data->outside,
@@ -97,16 +110,18 @@ sd_data_rules sd_recipe_rules(const sd_config *cfg, uint32_t which)
                            .drop_empty = data->drop_empty,
                            .ignore_orientation = data->ignore_orientation,
                            .max_pixels = data->max_pixels,
-                           .limit = which == SD_SPLIT_TRAIN ? data->train_limit : data->val_limit,
-                           .list = which == SD_SPLIT_TRAIN ? data->train_list : data->val_list};
+                           .limit = data->overfit ? data->overfit
+                                    : train       ? data->train_limit
+                                                  : data->val_limit,
+                           .list = train ? data->train_list : data->val_list};
 }
 
 static sodet_status open_parts(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
                                sd_split *s, sodet_err *err)
 {
     const sd_data_cfg *data = &sd_config_core(cfg)->data;
-    const sodet_string_list *labels = which == SD_SPLIT_TRAIN ? &data->train : &data->val;
-    const char *key = which == SD_SPLIT_TRAIN ? "train" : "val";
+    const sodet_string_list *labels = trains_on(data, which) ? &data->train : &data->val;
+    const char *key = trains_on(data, which) ? "train" : "val";
     if (!labels->n)
         return sd_config_fail(cfg, err, "data", key, "names no data set; write the label of a [dataset.<label>] section");
     sodet_status status = create_all(cfg, "dataset", labels, &s->parts, &s->n_parts, &s->pool, err);

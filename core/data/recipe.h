@@ -24,6 +24,8 @@ sodet_status sd_split_open(sd_config *cfg, uint32_t which, const char *const *cl
 sd_data_rules sd_recipe_rules(const sd_config *cfg, uint32_t which);
 sodet_status sd_split_open_under(sd_config *cfg, uint32_t which, const char *const *classes, uint32_t n_classes, const sd_data_rules *rules,
                                  sd_split *out, sodet_err *err);
+/* Whether there is anything to evaluate on: [data] val, or the pictures of [data] overfit. */
+bool sd_recipe_validates(const sd_config *cfg);
 /* The chain alone, for pictures that come from elsewhere. */
 sodet_status sd_split_open_links(sd_config *cfg, uint32_t which, sd_split *out, sodet_err *err);
 void sd_split_close(sd_split *s); /* accepts a zeroed one */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/data/model_assigner.h"
+#include "core/report/build.h"
 
 /* ---- schedule ---- */
 static sodet_status make_schedule(sd_run *r, sodet_err *err)
@@ -205,7 +206,7 @@ static sodet_status set_values(sd_run *r, sodet_err *err)
 
 static sodet_status open_validation(sd_run *r, sodet_err *err)
 {
-    if (!r->core->data.val.n)
+    if (!sd_recipe_validates(r->cfg))
         return SODET_OK;
     const sd_classes *c = r->facts.classes;
     sodet_status s = sd_validation_open(r->cfg, c->names, c->n, &r->validation, err);
@@ -237,6 +238,9 @@ static void introduce(const sd_run *r, bool resumed)
 {
     const sd_census *census = sd_dataset_census(r->split.dataset);
     sd_device_bytes bytes = sd_device_pool_bytes(r->pool, 0);
+    sd_build_info built;
+    sd_build_info_get(&built);
+    sd_report_line(r->report, "sodet %s (%s), %s; %s", built.version, built.build, built.compiler, built.isa);
     sd_report_line(r->report, "run %s in %s%s", r->core->run.name ? r->core->run.name : "sodet", r->folder, resumed ? ", resumed" : "");
     sd_report_line(r->report, "train: %" PRIu64 " pictures, %" PRIu64 " objects, %u classes; val: %" PRIu64 " pictures", census->images,
                    census->objects, r->facts.classes->n, r->validation ? sd_dataset_size(sd_validation_dataset(r->validation)) : 0);
@@ -283,6 +287,10 @@ static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
         s = sd_stepper_prepare(r->stepper, shapes[i].n, shapes[i].height, shapes[i].width, err);
     if (s == SODET_OK)
         s = open_report(r, quiet, resumed, err);
+    if (s == SODET_OK && !resumed)
+        s = sd_advice_new(r->cfg, r->model,
+                          (sd_loader_steps(r->loader) + r->core->optimizer.accumulate - 1) / r->core->optimizer.accumulate, &r->advice,
+                          err);
     if (s == SODET_OK)
         introduce(r, resumed);
     return s;
@@ -306,6 +314,7 @@ void sd_run_close(sd_run *r)
     if (r->report)
         sd_run_tell_unread(r);
     sd_report_close(r->report);
+    sd_advice_free(r->advice);
     sd_infer_close(r->infer);
     sd_validation_close(r->validation);
     sd_loader_close(r->loader);

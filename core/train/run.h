@@ -5,6 +5,7 @@
 #include "core/data/recipe.h"
 #include "core/eval/validate.h"
 #include "core/report/report.h"
+#include "core/train/advice.h"
 #include "core/train/folder.h"
 #include "core/train/state.h"
 #include "core/train/stepper.h"
@@ -35,6 +36,7 @@ typedef struct sd_run {
     sd_schedule schedule;
     sd_train_state state;
     sd_report *report;
+    sd_advice *advice; /* NULL: a resumed run */
     const char *terms[SD_TERMS_MOST];
     const sd_batch **batches; /* of a step */
     sd_unread unread;

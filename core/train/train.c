@@ -138,11 +138,13 @@ static sodet_status draw_curve(const sd_run *r, sodet_err *err)
 /* ---- steps ---- */
 static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *out, sodet_err *err)
 {
-    sd_text terms = {0}, who = {0};
+    sd_text terms = {0}, who = {0}, how = {0};
     for (uint32_t i = 0; i < sd_stepper_terms(r->stepper); i++)
         sd_text_printf(&terms, "%s%s %g", i ? ", " : "", r->terms[i], step->term[i]);
     sd_stepper_blame(r->stepper, r->batches, r->core->optimizer.accumulate, r->split.dataset, &who);
     sd_report_line(r->report, "step %" PRIu64 " was not made: %s", r->state.step + 1, who.failed || !who.text ? "" : who.text);
+    sd_advice_not_finite(r->cfg, r->state.step, &how);
+    sd_report_line(r->report, "advice: go on from the last checkpoint with %s", how.failed ? "a lower optimizer.lr" : how.text);
     sodet_status s = save_last(r, out, err);
     if (s == SODET_OK)
         s = SODET_FAIL(err, SODET_E_INVALID,
@@ -152,7 +154,17 @@ static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *
                        who.text ? who.text : "", out->checkpoint);
     sd_text_free(&terms);
     sd_text_free(&who);
+    sd_text_free(&how);
     return s;
+}
+
+static void advise(sd_run *r)
+{
+    sd_text t = {0};
+    sd_advice_say(r->advice, &t);
+    for (char *line = t.failed ? NULL : t.text, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        sd_report_line(r->report, "%.*s", (int)(end - line), line);
+    sd_text_free(&t);
 }
 
 static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
@@ -171,6 +183,8 @@ static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
     sd_run_advance(r);
     for (uint32_t i = 0; i < r->core->optimizer.accumulate && s == SODET_OK; i++)
         s = sd_run_note_unread(r, r->batches[i], err);
+    if (s == SODET_OK && r->advice)
+        s = sd_advice_step(r->advice, r->batches, r->core->optimizer.accumulate, step.loss, err);
     sd_run_recycle(r);
     if (s != SODET_OK)
         return s;
@@ -190,6 +204,8 @@ static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
                              .positives = step.positives,
                              .wait = sd_run_wait(r)};
     sd_report_train(r->report, &report);
+    if (r->advice)
+        advise(r);
     return sd_report_status(r->report, err);
 }
 
