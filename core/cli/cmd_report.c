@@ -31,11 +31,24 @@ static sodet_status write_csv(sd_cli *cli, const char *folder, const char *path,
     return s;
 }
 
+/* Which of a run's checkpoints its folder stands for. */
+static sodet_status name_weights(sd_cli *cli, const char **weights, sodet_err *err)
+{
+    sd_checkpoint *c = NULL;
+    sodet_status s = sd_trained_find(*weights, &c, err);
+    if (s == SODET_OK)
+        *weights = sd_pool_strdup(&cli->pool, sd_checkpoint_path(c));
+    sd_checkpoint_close(c);
+    return s == SODET_OK && !*weights ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : s;
+}
+
 static sodet_status write_page(sd_cli *cli, sd_run_report_request *q, sodet_err *err)
 {
     sd_config *cfg = NULL;
     sd_trained net = {0};
     sodet_status s = sd_cli_check_out(q->out, err);
+    if (s == SODET_OK)
+        s = name_weights(cli, &q->weights, err);
     if (s == SODET_OK)
         s = sd_cli_open_trained(cli, q->weights, NULL, &cfg, &net, err);
     q->cfg = cfg;

@@ -27,7 +27,7 @@ for class in circle diamond triangle star ring cross; do
     [ "$ap" = null ] && ap=$(printf '\xe2\x80\x93') || ap=$(printf %.4f "$ap")
     out_has "<td>$class</td><td>$ap</td>"
 done
-out_has "4 steps, 2 epochs"; out_has "6 pictures"; out_has "multiply-adds at 128x128"; out_has "TIDE"; out_has "cpu:0"
+out_has "<td>weights</td><td>run/$(cd run && ls best.safetensors 2>/dev/null || echo last.safetensors)</td>"; out_has "4 steps, 2 epochs"; out_has "6 pictures"; out_has "multiply-adds at 128x128"; out_has "TIDE"; out_has "cpu:0"
 out_has "train: 8 pictures"; out_has "seed = 1"
 checks=$((checks + 1)); [ "$(grep -c '<figure>' run/report.html)" = 3 ] || bad "$(grep -c '<figure>' run/report.html) pictures, 3 were wanted"
 
