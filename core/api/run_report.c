@@ -26,6 +26,7 @@ typedef struct writer {
     sd_errors errors;
     sd_infer_stats stats;
     sd_page_picture *pictures;
+    uint64_t n_pictures; /* room for them: one that failed may be begun */
     sd_text ini, log;
 } writer;
 
@@ -211,6 +212,7 @@ static sodet_status take_pictures(writer *w, sodet_err *err)
     if (!n)
         return SODET_OK;
     w->pictures = sd_pool_alloc(&w->pool, n * sizeof *w->pictures);
+    w->n_pictures = w->pictures ? n : 0;
     sodet_status s = w->pictures ? sd_sample_new(sd_validation_dataset(w->validation), &sample, err) : no_memory(err);
     for (uint64_t i = 0; s == SODET_OK && i < n; i++, w->page.n_pictures++)
         s = take_picture(w, sample, w->errors.worst[i], &w->pictures[i], err);
@@ -254,7 +256,7 @@ sodet_status sd_run_report_write(const sd_run_report_request *q, sodet_err *err)
     w->q = q;
     w->core = sd_config_core(q->cfg);
     sodet_status s = make(w, err);
-    for (uint32_t i = 0; w->pictures && i < q->pictures && i < w->page.n_pictures + (s != SODET_OK); i++) {
+    for (uint64_t i = 0; i < w->n_pictures; i++) {
         sd_text_free(&w->pictures[i].truth.jpeg);
         sd_text_free(&w->pictures[i].found.jpeg);
     }

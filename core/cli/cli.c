@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/plugin/plugin.h"
 #include "core/train/state.h"
@@ -206,6 +207,28 @@ static sodet_status add_flag(sd_cli *cli, int argc, char **argv, int *i, sodet_e
     return s;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A result never takes the place of what it is made from. */
+static sodet_status check_outputs(const sd_cli *cli, sodet_err *err)
+{
+    static const char *const written[] = {"--out", "--detections-out", "--csv"};
+    for (size_t w = 0; w < sizeof written / sizeof *written; w++) {
+        const char *out = sd_cli_flag(cli, written[w]), *in = same_file(out, cli->ini) ? cli->ini : NULL;
+        for (uint64_t i = 0; i < cli->n_files && !in; i++)
+            in = same_file(out, cli->files[i]) ? cli->files[i] : NULL;
+        for (uint64_t i = 0; i < cli->n_flags && !in; i++)
+            in = strcmp(cli->flags[i].flag->name, written[w]) != 0 && same_file(out, cli->flags[i].value) ? cli->flags[i].value : NULL;
+        if (in)
+            return SODET_FAIL(err, SODET_E_INVALID, "%s %s: would replace %s, which is read; name another file", written[w], out, in);
+    }
+    return SODET_OK;
+}
+
 sodet_status sd_cli_parse(sd_cli *cli, const sd_command *command, int argc, char **argv, sodet_err *err)
 {
     cli->command = command;
@@ -221,7 +244,7 @@ sodet_status sd_cli_parse(sd_cli *cli, const sd_command *command, int argc, char
     }
     if (s == SODET_OK && (command->takes & SD_NEEDS_INI) && !cli->ini && !cli->help && cli->n_overrides == 0)
         s = SODET_FAIL(err, SODET_E_INVALID, "which configuration? usage: sodet %s %s", command->name, command->synopsis);
-    return s;
+    return s == SODET_OK ? check_outputs(cli, err) : s;
 }
 
 void sd_cli_free(sd_cli *cli)

@@ -35,7 +35,7 @@ static const char topic_plugins[] =
 
 static const char topic_exit[] =
     "Exit codes: 0 done; 2 the request is wrong, found before the first batch; 1 failed afterwards, or in part;\n"
-    "130, 143 interrupted, with a checkpoint to resume from; 75 stopped to be queued again (SIGUSR1).\n"
+    "130, 143, 129 interrupted, with a checkpoint to resume from; 75 stopped to be queued again (SIGUSR1).\n"
     "Results go to the standard output, everything else to the standard error.\n";
 
 const sd_topic sd_help_topics[] = {

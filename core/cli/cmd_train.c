@@ -85,7 +85,8 @@ const sd_command sd_cmd_train = {
     .summary = "trains the detector that a configuration describes",
     .help =
         "Writes into [run] output (runs/<name>): config.ini, log.txt, metrics.jsonl, last.safetensors (everything, to be resumed) and\n"
-        "best.safetensors (weights). Ctrl-C and SIGTERM end it after the step with a checkpoint (exit code 130 or 143), SIGUSR1 likewise\n"
+        "best.safetensors (weights). Ctrl-C, SIGTERM and SIGHUP end it after the step with a checkpoint (exit code 130, 143, 129), SIGUSR1 "
+        "too\n"
         "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there, and in that folder unless run.output\n"
         "names another. run.report=yes writes report.html at the end, as `sodet report` does, run.tensorboard=yes events\n"
         "for TensorBoard. --overfit 8 --epochs 200 is a first run that shows whether the network can learn these data at all; lines that "

@@ -147,8 +147,14 @@ static bool coco(adopt *a)
         for (uint32_t k = 0; k < N_VAL && set == 2 && last; k++) /* Roboflow: train/_annotations.coco.json */
             set = strncmp(name, "train/", 6) == 0 ? TRAIN : strncmp(name, val_names[k], strlen(val_names[k])) == 0 ? VAL : 2;
         bool better = set == VAL && chosen[VAL] && strstr(chosen[VAL], "test") && !strstr(name, "test");
-        if ((set < 2 ? (chosen[set] != NULL && !better) : whole != NULL) || sodet_coco_open(path, NULL, &c, NULL) != SODET_OK)
+        if (set < 2 ? (chosen[set] != NULL && !better) : whole != NULL)
             continue;
+        sodet_err local = SODET_ERR_INIT;
+        if (sodet_coco_open(path, NULL, &c, &local) != SODET_OK) {
+            if (strstr(name, "instances") || strstr(name, "coco")) /* others may be anything */
+                sd_log(SD_LOG_WARN, "left out: %s", local.text);
+            continue;
+        }
         uint32_t slot = set == VAL ? VAL : TRAIN;
         if (set == 2)
             whole = name;

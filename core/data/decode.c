@@ -146,7 +146,7 @@ sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const
 sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
                             sd_pixels *turned, sodet_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (fd < 0)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
     struct stat st;

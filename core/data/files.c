@@ -2,11 +2,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/data/sample.h"
 
@@ -170,7 +172,10 @@ sodet_status sodet_picture_size(const char *path, uint32_t *width, uint32_t *hei
     enum { FIRST = 1 << 16 };
     *width = *height = 0;
     *orientation = 1;
-    FILE *f = fopen(path, "rb");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!f && fd >= 0)
+        close(fd);
     if (!f)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
     uint8_t *bytes = sd_alloc(FIRST, 1);

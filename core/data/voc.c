@@ -133,6 +133,8 @@ static sodet_status read_list(sodet_voc *v, const char *path, sodet_err *err)
     char *bytes = NULL;
     uint64_t n = 0;
     sodet_status status = sd_file_read(path, (uint64_t)1 << 30, &bytes, &n, err);
+    if (status == SODET_OK && memchr(bytes, 0, n))
+        status = SODET_FAIL(err, SODET_E_INVALID, "%s: holds a NUL byte, so it is no text", path);
     char *line = bytes;
     if (status == SODET_OK && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
         line += 3;

@@ -61,7 +61,7 @@ sodet_status sd_store_open_file(const char *path, sd_checkpoint **out, uint64_t 
     if (!c || !(c->path = sd_strdup(path)))
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory to open it", path);
     struct stat st;
-    c->fd = open(path, O_RDONLY | O_CLOEXEC);
+    c->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (c->fd < 0 || fstat(c->fd, &st) != 0)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot open: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))

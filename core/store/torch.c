@@ -70,6 +70,12 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const part *)a)->key, ((const part *)b)->key);
 }
 
+static const part *find_part(const part *parts, uint64_t n, const char *key)
+{
+    const part wanted = {.key = key};
+    return n ? bsearch(&wanted, parts, n, sizeof *parts, by_key) : NULL;
+}
+
 /* ---- tensors ---- */
 static uint32_t type_of(const char *storage)
 {
@@ -137,7 +143,7 @@ static sodet_status add_tensor(torch_file *t, const sd_pickle *a)
                           "%s: the values of tensor \"%.200s\" are not in the order of its axes (channels_last, or a view); save its "
                           ".contiguous()",
                           t->c->path, t->name);
-    const part wanted = {.key = id->items[2]->text}, *from = bsearch(&wanted, t->parts, t->n_parts, sizeof *t->parts, by_key);
+    const part *from = find_part(t->parts, t->n_parts, id->items[2]->text);
     uint64_t width = sd_tensor_type_size(out.type), offset = (uint64_t)a->items[1]->number * width, bytes = sd_tensor_bytes(&out);
     if (!from || offset > from->bytes || bytes > from->bytes - offset)
         return SODET_FAIL(t->err, SODET_E_INVALID, "%s: damaged: the values of tensor \"%.200s\" are not in it", t->c->path, t->name);
@@ -313,7 +319,7 @@ static sodet_status place_storages(torch_file *t, const sd_pickle *keys, uint64_
     sodet_status s = SODET_OK;
     for (uint64_t i = 0; i < keys->n && s == SODET_OK; i++) {
         unsigned char count[8 + 1], *p = count;
-        const part wanted = {.key = keys->items[i]->text}, *width = bsearch(&wanted, widths, n_widths, sizeof *widths, by_key);
+        const part *width = find_part(widths, n_widths, keys->items[i]->text);
         if (!width || !width->bytes)
             s = SODET_FAIL(t->err, SODET_E_UNSUPPORTED, "%s: its storage \"%.60s\" is of a type that sodet does not read", t->c->path,
                            keys->items[i]->text);
@@ -370,7 +376,7 @@ static sodet_status read_old(torch_file *t)
 
 bool sd_store_is_torch(const unsigned char *begin, uint64_t n)
 {
-    return n >= sizeof old_magic && (memcmp(begin, "PK\3\4", 4) == 0 || memcmp(begin, old_magic, sizeof old_magic) == 0);
+    return (n >= 4 && memcmp(begin, "PK\3\4", 4) == 0) || (n >= sizeof old_magic && memcmp(begin, old_magic, sizeof old_magic) == 0);
 }
 
 sodet_status sd_store_read_torch(sd_checkpoint *c, uint64_t size, const unsigned char *begin, sodet_err *err)

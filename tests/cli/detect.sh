@@ -47,6 +47,14 @@ box=$(grep -o '"box": \[[^]]*' <<<"$out" | head -n 1 | tr -d '"box:[,')
 same "$(size "$first")" "$(awk '{ x = int($1); y = int($2); r = int($3); b = int($4); r += r < $3; b += b < $4; print (r - x) "x" (b - y) }' <<<"$box")"
 mkdir empty
 run detect $net empty; refused "empty: no picture lies in this folder" ".jpg"
+cp $net kept.safetensors
+run detect kept.safetensors tree --out kept.safetensors; refused "--out kept.safetensors: would replace kept.safetensors, which is read; name another"
+run detect $net pictures/000001.png --out pictures/../pictures/000001.png; refused "would replace pictures/000001.png"
+run eval run --detections-out $net --weights $net; refused "--detections-out $net: would replace $net"
+run report $net --csv $net; refused "--csv $net: would replace $net"
+same "$(md5sum <kept.safetensors)" "$(md5sum <$net)"
+mkfifo pipe.png
+run detect $net pipe.png; is_code 1; err_has "pipe.png: not a regular file; a picture is expected"
 run detect $net tree --draw tree; refused "--draw tree: the drawing would replace the picture"
 run detect $net tree --crop tree/b; refused "--crop tree/b: the picture tree/b/c.PNG lies there"
 # Two folders with the same names: paths tell them apart, and nothing is written over.

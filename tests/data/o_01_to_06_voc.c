@@ -204,6 +204,14 @@ static void o_06_lists(void)
     }
     CHECK_FAILS(open_set(&s, root, "split = none", "dog", NULL), SODET_E_INVALID, "the list is empty");
     close_set(&s);
+    char list[1200];
+    snprintf(list, sizeof list, "%s/ImageSets/Main/nul.txt", root);
+    CHECK_OK(sd_file_write_atomic(list,
+                                  "000001\0"
+                                  "000002\n",
+                                  14, &err));
+    CHECK_FAILS(open_set(&s, root, "split = nul", "dog", NULL), SODET_E_INVALID, "nul.txt: holds a NUL byte, so it is no text");
+    close_set(&s);
     CHECK_FAILS(open_set(&s, root, "split = tarin", "dog", NULL), SODET_E_IO, "neither ImageSets/Main/tarin.txt");
     close_set(&s);
     /* Named in the list, not in the folders. */

@@ -167,7 +167,7 @@ static void foreign(void)
         size_t n;
         const char *says;
     } files[] = {
-        {"PK\x03\x04 and the rest of a zip archive", 30, "PyTorch's .pt and .pth"},
+        {"PK\x03\x04 and the rest of a zip archive", 30, "not what torch.save writes"},
         {"\x80\x02}q\x01(X and the rest of a pickle", 30, "a Python pickle"},
         {"{\"a\": 1, \"b\": 2, \"c\": 3}", 20, "a text file"},
         {"\x7f"
