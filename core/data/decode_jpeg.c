@@ -101,7 +101,11 @@ bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *h
             continue;
         }
         uint32_t length = u16(bytes + at + 2, false);
-        if (length < 2 || marker == SOS || n - at - 2 < length)
+        if (length < 2) { /* nonsense that libjpeg passes over in markers it has no use for */
+            at += 4;
+            continue;
+        }
+        if (marker == SOS || n - at - 2 < length)
             return false;
         if (marker == APP1 && *orientation == 1)
             *orientation = exif_orientation(bytes + at + 4, length - 2);

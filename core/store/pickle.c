@@ -120,7 +120,7 @@ static sd_pickle **above_mark(machine *m, uint64_t *n)
     uint64_t from = m->marks[--m->n_marks];
     *n = m->depth - from;
     m->depth = from;
-    return m->stack + from;
+    return from ? m->stack + from : m->stack; /* which may be NULL yet */
 }
 
 static void put_text(machine *m, const unsigned char *p, uint64_t n, uint32_t kind)

@@ -76,7 +76,7 @@ static void damaged(const char *file)
     snprintf(from, sizeof from, "tests/store/torch/%s", file);
     CHECK_OK(sd_file_read(check_source(from), 1 << 20, &bytes, &n, &err));
     uint64_t opened = 0;
-    for (uint64_t i = 0; i < 2 * n; i++) {
+    for (uint64_t i = 0; i < 2 * n; i += i < n ? 1 : 5) { /* each byte flipped, cut at every fifth */
         bool cut = i >= n;
         if (!cut)
             bytes[i] = (char)(bytes[i] ^ (1 << i % 8));
@@ -117,5 +117,5 @@ int main(void)
     refused("empty.pth", SD_CHECKPOINT_FOREIGN, "holds no tensors under names; if it is a whole module, save its state_dict()");
     damaged("zip.pth");
     damaged("old.pth");
-    return check_done(7000);
+    return check_done(5000);
 }
