@@ -72,19 +72,14 @@ static void text(const report *r, sd_text *t)
     row(r, t, "boxes", offsetof(sd_stats, boxes));
     row(r, t, "  difficult", offsetof(sd_stats, difficult));
     row(r, t, "  crowd", offsetof(sd_stats, crowd));
-    heads(r, t, "boxes of each class");
-    for (uint32_t c = 0; c < r->classes->n; c++) {
-        sd_text_printf(t, "  %-26s", r->classes->names[c]);
-        for (uint32_t k = 0; k < r->sets.n; k++)
-            sd_text_printf(t, " %10" PRIu64, r->of[k].of_class[c].boxes);
-        sd_text_printf(t, "\n");
-    }
-    heads(r, t, "pictures with it");
-    for (uint32_t c = 0; c < r->classes->n; c++) {
-        sd_text_printf(t, "  %-26s", r->classes->names[c]);
-        for (uint32_t k = 0; k < r->sets.n; k++)
-            sd_text_printf(t, " %10" PRIu64, r->of[k].of_class[c].pictures);
-        sd_text_printf(t, "\n");
+    for (uint32_t pictures = 0; pictures < 2; pictures++) {
+        heads(r, t, pictures ? "pictures with it" : "boxes of each class");
+        for (uint32_t c = 0; c < r->classes->n; c++) {
+            sd_text_printf(t, "  %-26s", r->classes->names[c]);
+            for (uint32_t k = 0; k < r->sets.n; k++)
+                sd_text_printf(t, " %10" PRIu64, pictures ? r->of[k].of_class[c].pictures : r->of[k].of_class[c].boxes);
+            sd_text_printf(t, "\n");
+        }
     }
     text_sizes(r, t);
     for (uint32_t i = 0; i < N_SPREADS; i++) {

@@ -310,7 +310,7 @@ static sodet_status add_width(torch_file *t, const sd_pickle *a)
 /* The storages follow each other from `at` in the order of the keys, each behind the number of its values. */
 static sodet_status place_storages(torch_file *t, const sd_pickle *keys, uint64_t at)
 {
-    part *widths = t->parts; /* for now the bytes of one value of each */
+    part *widths = t->parts; /* add_width's: `bytes` is that of one value; the storages themselves take their place */
     uint64_t n_widths = t->n_parts;
     t->parts = NULL;
     t->n_parts = t->room = 0;

@@ -4,30 +4,7 @@
 
 # The finest of TinySSD's maps has a cell every 8 pixels, centres at 4, 12, 20, 28, and squares of 16. a is one of these: IoU 1. b lies in the
 # middle of it, 8 x 8: 64 / 256. c is 16 x 14 in it: 224 / 256. Whatever else there is overlaps less.
-printf '[data]\ntrain = shapes\n[dataset.shapes]\ncount = 3\nsize = 64\n' >"$dir/shapes.ini"
-run data export shapes.ini --split train --output files
-printf 'files/000001.png,20,20,36,36,a\nfiles/000002.png,24,24,32,32,b\nfiles/000003.png,20,20,36,34,c\n' >"$dir/x.csv"
-cat >"$dir/x.ini" <<'INI'
-[input]
-size = 64
-[backbone]
-plugin = tinyssd
-width = 0.1
-[head]
-plugin = ssd
-sizes = 16 24 32 40 48
-second_sizes = 20 28 36 44 60
-ratios = 2
-per_cell = 4
-[loss]
-plugin = multibox
-[data]
-train = x
-[dataset.x]
-plugin = csv
-file = x.csv
-zero_based = yes
-INI
+three_boxes
 run data anchors x.ini --json
 expect "three boxes" 0 '"all": {"boxes": 3, "mean_iou": 0.70833333333333337, "below": 1, "without": 0,'
 expect "three boxes" 0 '"histogram": [0, 0, 1, 0, 0, 0, 0, 0, 1, 1]}'

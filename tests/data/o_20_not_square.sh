@@ -3,30 +3,7 @@
 # and a square anchor is a square in pixels.
 . "$SODET_SOURCE/tests/data/lib"
 
-printf '[data]\ntrain = shapes\n[dataset.shapes]\ncount = 3\nsize = 64\n' >"$dir/shapes.ini"
-run data export shapes.ini --split train --output files
-printf 'files/000001.png,20,20,36,36,a\nfiles/000002.png,24,24,32,32,b\nfiles/000003.png,20,20,36,34,c\n' >"$dir/x.csv"
-cat >"$dir/x.ini" <<'INI'
-[input]
-size = 64
-[backbone]
-plugin = tinyssd
-width = 0.1
-[head]
-plugin = ssd
-sizes = 16 24 32 40 48
-second_sizes = 20 28 36 44 60
-ratios = 2
-per_cell = 4
-[loss]
-plugin = multibox
-[data]
-train = x
-[dataset.x]
-plugin = csv
-file = x.csv
-zero_based = yes
-INI
+three_boxes
 run data anchors x.ini --json input.size=256
 expect "O-20" 0 '"width": 256, "height": 256, "anchors": 5444'
 run data anchors x.ini --json input.size=256x128

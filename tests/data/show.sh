@@ -3,30 +3,8 @@
 . "$SODET_SOURCE/tests/data/lib"
 
 # The three boxes of anchors.sh: two have anchors of IoU 0.5 and more, the third is claimed by one.
-printf '[data]\ntrain = shapes\n[dataset.shapes]\ncount = 3\nsize = 64\n' >"$dir/shapes.ini"
-run data export shapes.ini --split train --output files
-printf 'files/000001.png,20,20,36,36,a\nfiles/000002.png,24,24,32,32,b\nfiles/000003.png,20,20,36,34,c\n' >"$dir/x.csv"
-cat >"$dir/x.ini" <<'INI'
-[input]
-size = 64
-[backbone]
-plugin = tinyssd
-width = 0.1
-[head]
-plugin = ssd
-sizes = 16 24 32 40 48
-second_sizes = 20 28 36 44 60
-ratios = 2
-per_cell = 4
-[loss]
-plugin = multibox
-[data]
-train = x
-val = x
-[dataset.x]
-plugin = csv
-file = x.csv
-zero_based = yes
+three_boxes
+cat >>"$dir/x.ini" <<'INI'
 [transform]
 train = hflip, resize
 [transform.hflip]
