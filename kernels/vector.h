@@ -1,5 +1,4 @@
-/* kernels/vector.h: what the CPU kernels (<op>_cpu.c) share: compilation for several instruction sets, pieces of flat tensors, and exp and log
- * that a compiler can vectorise. */
+/* kernels/vector.h: what the CPU kernels (<op>_cpu.c) share: vectors, pieces of flat tensors, and exp and log that a compiler can vectorise. */
 #ifndef SD_KERNELS_VECTOR_H
 #define SD_KERNELS_VECTOR_H
 
@@ -8,23 +7,6 @@
 
 #include "sodet/op.h"
 
-/* A function with this mark is compiled for plain x86-64, for AVX2 with FMA and for AVX-512; the loader picks. Not under sanitizers, whose
- * run time is not yet there when the loader asks; nor with clang before 17, whose resolvers are global and clash between files. */
-#if defined(__clang__) && __clang_major__ < 17
-#define SODET_NO_CLONES
-#endif
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SODET_NO_CLONES)
-#if defined(__has_feature)
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define SODET_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#endif
-#else
-#define SODET_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#endif
-#endif
-#ifndef SODET_CLONES
-#define SODET_CLONES
-#endif
 #define SODET_INLINE static inline __attribute__((always_inline))
 
 /* Sixteen floats at once, whatever the machine's registers hold; anywhere in memory: vector16_at(p) is what lies at p. */

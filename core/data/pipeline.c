@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "core/data/rgb.h"
+#include "kernels/vector.h"
+
 /* Links are numbered 0, 1, 2 ... in streams; a repeated sample's and a partner's draws come from their own ranges. */
 #define REPEAT_LINKS 4096u
 #define PARTNER_LINK 1000000u
@@ -139,6 +142,15 @@ sodet_status sd_worker_prepare(sd_worker *w, uint64_t epoch, uint64_t index, uin
     return chain(w, w->sample, epoch, index, index, (uint32_t)repeat * REPEAT_LINKS, w->n_links, err);
 }
 
+SODET_CLONES static void scale_row(float *row, float mean, float scale, uint32_t n)
+{
+    uint32_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        vector16_at(row + i) = (vector16_at(row + i) - mean) * scale;
+    for (; i < n; i++)
+        row[i] = (row[i] - mean) * scale;
+}
+
 sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, uint32_t height, float *to, sodet_err *err)
 {
     const sodet_image *image = sodet_sample_image(s);
@@ -158,21 +170,21 @@ sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, u
             id, w, h, width, height);
     }
     size_t plane = (size_t)width * height;
-    for (uint32_t c = 0; c < channels; c++) {
-        float mean = in->mean[c], scale = 1.0f / in->std[c];
-        const float *from = image->pixels + (in->channels == SD_CHANNELS_BGR ? 2 - c : c);
-        for (uint32_t y = 0; y < h; y++, from += (size_t)w * 3) {
-            float *row = to + c * plane + (size_t)y * width;
-            if (channels == 1) { /* ITU-R BT.601 luma */
-                for (uint32_t x = 0; x < w; x++)
-                    row[x] = (0.299f * from[3 * x] + 0.587f * from[3 * x + 1] + 0.114f * from[3 * x + 2] - mean) * scale;
-            } else {
-                for (uint32_t x = 0; x < w; x++)
-                    row[x] = (from[3 * x] - mean) * scale;
-            }
+    size_t red = in->channels == SD_CHANNELS_BGR ? 2 * plane : 0;
+    for (uint32_t y = 0; y < h; y++) {
+        const float *from = image->pixels + (size_t)y * w * 3;
+        size_t at = (size_t)y * width;
+        if (channels == 1)
+            sd_rgb_grey(from, to + at, w);
+        else
+            sd_rgb_apart(from, to + red + at, to + plane + at, to + (2 * plane - red) + at, w);
+        for (uint32_t c = 0; c < channels; c++) {
+            float *row = to + c * plane + at;
+            scale_row(row, in->mean[c], 1.0f / in->std[c], w);
             memset(row + w, 0, (width - w) * sizeof *row);
         }
-        memset(to + c * plane + (size_t)h * width, 0, (size_t)(height - h) * width * sizeof *to);
     }
+    for (uint32_t c = 0; c < channels; c++)
+        memset(to + c * plane + (size_t)h * width, 0, (size_t)(height - h) * width * sizeof *to);
     return SODET_OK;
 }

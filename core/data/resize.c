@@ -1,12 +1,18 @@
 #include "core/data/resize.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
-uint64_t sd_resize_rows(uint32_t to_width)
+#include "kernels/vector.h"
+
+/* Four floats: a pixel, and one beyond it. */
+typedef float vector4 __attribute__((vector_size(16), aligned(4), may_alias));
+#define vector4_at(p) (*(vector4 *)(uintptr_t)(p))
+
+uint64_t sd_resize_rows(const sd_source *from, uint32_t to_width)
 {
-    return (uint64_t)to_width * 7; /* two rows of three channels, and the weights */
+    /* The weights; two rows of the result and one of the picture between two pixels of fill, each with one float beyond its end. */
+    return (uint64_t)to_width * 7 + 2 + ((uint64_t)from->width + 2) * 3 + 1;
 }
 
 uint64_t sd_resize_taps(uint32_t to_width)
@@ -26,94 +32,91 @@ static void tap(uint32_t i, double scale, uint32_t n, uint32_t *a, uint32_t *b, 
     *weight = (float)(at - low);
 }
 
-/* Column of the picture at column i of the view, times three; -1 outside. */
-static int32_t column(const sd_source *from, const sd_view *v, uint32_t i)
+SODET_CLONES static void blend(const float *restrict a, const float *restrict b, float weight, float *restrict to, size_t n)
 {
-    int64_t at = (int64_t)v->x + (v->mirror ? v->width - 1 - i : i);
-    return at >= 0 && at < (int64_t)from->width ? (int32_t)(at * 3) : -1;
-}
-
-static void blend(const float *restrict a, const float *restrict b, float weight, float *restrict to, uint32_t n)
-{
-    uint32_t i = 0;
-    for (; i + 8 <= n; i += 8) { /* a fixed count, so that the compiler makes vectors of it at -O2 */
-        for (uint32_t k = 0; k < 8; k++)
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) { /* a fixed count, so that the compiler makes vectors of it at -O2 */
+        for (size_t k = 0; k < 16; k++)
             to[i + k] = a[i + k] + weight * (b[i + k] - a[i + k]);
     }
     for (; i < n; i++)
         to[i] = a[i] + weight * (b[i] - a[i]);
 }
 
-/* One source row, resampled across. The columns whose two neighbours are inside lie together: [lo, hi). */
-#define ACROSS(NAME, TYPE)                                                                                                                 \
-    static void NAME(const TYPE *in, const int32_t *taps, const float *weights, uint32_t lo, uint32_t hi, float *out)                      \
-    {                                                                                                                                      \
-        for (uint32_t x = lo; x < hi; x++) {                                                                                               \
-            const TYPE *a = in + taps[2 * x], *b = in + taps[2 * x + 1];                                                                   \
-            for (uint32_t c = 0; c < 3; c++)                                                                                               \
-                out[3 * x + c] = (float)a[c] + weights[x] * ((float)b[c] - (float)a[c]);                                                   \
-        }                                                                                                                                  \
-    }
-ACROSS(across_bytes, uint8_t)
-ACROSS(across_floats, float)
-
-static float pixel(const sd_source *from, size_t row, int32_t at, uint32_t c, const float *fill)
+static void fill_row(float *out, size_t n, const float *fill)
 {
-    if (at < 0)
-        return fill[c];
-    return from->bytes ? (float)from->bytes[row + (size_t)at + c] : from->floats[row + (size_t)at + c];
+    for (size_t x = 0; x < n; x++)
+        memcpy(out + x * 3, fill, 3 * sizeof *fill);
 }
 
-static void fill_row(float *out, uint32_t lo, uint32_t hi, const float *fill)
+/* The columns of the picture that the view shows, [first, end), and of the view's columns how many lie before them. */
+typedef struct span {
+    uint32_t first, end, before;
+} span;
+
+static span columns_of(const sd_source *from, const sd_view *v)
 {
-    for (uint32_t x = lo; x < hi; x++)
-        memcpy(out + (size_t)x * 3, fill, 3 * sizeof *fill);
+    int64_t first = v->x > 0 ? v->x : 0, end = (int64_t)v->x + v->width;
+    end = end < (int64_t)from->width ? end : (int64_t)from->width;
+    if (first >= end)
+        return (span){.before = v->width};
+    return (span){(uint32_t)first, (uint32_t)end, (uint32_t)(first - v->x)};
 }
 
-typedef struct plan { /* of the columns */
-    const int32_t *taps;
+/* These columns of row y of the picture, which has it. */
+static void fetch(const sd_source *from, uint32_t y, span s, float *to)
+{
+    size_t at = ((size_t)y * from->width + s.first) * 3, n = s.end - s.first;
+    if (from->bytes)
+        sd_rgb_floats(from->bytes + at, to, n * 3);
+    else
+        memcpy(to, from->floats + at, n * 3 * sizeof *to);
+    sd_rgb_recolour(from->colours, from->n_colours, to, n);
+}
+
+typedef struct plan {
+    span columns;
+    const int32_t *taps; /* two neighbours of each column of the result, in floats from the start of `row` */
     const float *weights;
-    uint32_t to_w, lo, hi;
+    float *row; /* a pixel of fill, the columns, another pixel of fill */
+    uint32_t to_w;
 } plan;
 
+/* Row y of the view, resampled to to_w pixels. Writes one float beyond them. */
 static void across(const sd_source *from, const sd_view *v, uint32_t row, const plan *p, float *out)
 {
     int64_t y = (int64_t)v->y + row;
     if (y < 0 || y >= (int64_t)from->height) {
-        fill_row(out, 0, p->to_w, v->fill);
+        fill_row(out, p->to_w, v->fill);
         return;
     }
-    size_t at = (size_t)y * from->width * 3;
-    if (from->bytes)
-        across_bytes(from->bytes + at, p->taps, p->weights, p->lo, p->hi, out);
-    else
-        across_floats(from->floats + at, p->taps, p->weights, p->lo, p->hi, out);
+    fetch(from, (uint32_t)y, p->columns, p->row + 3);
     for (uint32_t x = 0; x < p->to_w; x++) {
-        if (x == p->lo)
-            x = p->hi;
-        if (x == p->to_w)
-            break;
-        for (uint32_t c = 0; c < 3; c++) {
-            float a = pixel(from, at, p->taps[2 * x], c, v->fill), b = pixel(from, at, p->taps[2 * x + 1], c, v->fill);
-            out[3 * x + c] = a + p->weights[x] * (b - a);
-        }
+        vector4 a = vector4_at(p->row + p->taps[2 * x]), b = vector4_at(p->row + p->taps[2 * x + 1]);
+        vector4_at(out + (size_t)3 * x) = a + p->weights[x] * (b - a);
     }
+}
+
+/* Where column i of the view stands in a plan's row. */
+static int32_t place(const sd_view *v, span s, uint32_t i)
+{
+    uint32_t at = v->mirror ? v->width - 1 - i : i, n = s.end - s.first;
+    return (int32_t)(at < s.before ? 0 : at - s.before >= n ? n + 1 : at - s.before + 1) * 3;
 }
 
 void sd_resize(const sd_source *from, const sd_view *v, float *to, uint32_t to_w, uint32_t to_h, float *rows, int32_t *taps)
 {
-    float *row[2] = {rows, rows + (size_t)to_w * 3}, *weights = rows + (size_t)to_w * 6;
-    plan p = {.taps = taps, .weights = weights, .to_w = to_w, .lo = to_w, .hi = to_w};
+    size_t wide = (size_t)to_w * 3;
+    float *row[2] = {rows, rows + wide + 1}, *weights = row[1] + wide + 1;
+    plan p = {.columns = columns_of(from, v), .taps = taps, .weights = weights, .row = weights + to_w, .to_w = to_w};
+    uint32_t n = p.columns.end - p.columns.first;
+    fill_row(p.row, 1, v->fill);
+    fill_row(p.row + ((size_t)n + 1) * 3, 1, v->fill);
     for (uint32_t x = 0; x < to_w; x++) {
         uint32_t a, b;
         tap(x, (double)v->width / to_w, v->width, &a, &b, &weights[x]);
-        taps[2 * x] = column(from, v, a);
-        taps[2 * x + 1] = column(from, v, b);
-        bool inside = taps[2 * x] >= 0 && taps[2 * x + 1] >= 0;
-        if (inside && p.lo == to_w)
-            p.lo = x;
-        if (inside)
-            p.hi = x + 1;
+        taps[2 * x] = place(v, p.columns, a);
+        taps[2 * x + 1] = place(v, p.columns, b);
     }
     int64_t held[2] = {-1, -1};
     for (uint32_t y = 0; y < to_h; y++) {
@@ -132,36 +135,35 @@ void sd_resize(const sd_source *from, const sd_view *v, float *to, uint32_t to_w
                 across(from, v, ys[k], &p, row[k]);
             held[k] = (int64_t)ys[k];
         }
-        blend(row[0], row[1], weight, to + (size_t)y * to_w * 3, to_w * 3);
+        blend(row[0], row[1], weight, to + y * wide, wide);
+    }
+}
+
+static void mirror_row(float *row, uint32_t n)
+{
+    for (uint32_t a = 0, b = n - 1; a < b; a++, b--) {
+        for (uint32_t c = 0; c < 3; c++) {
+            float t = row[3 * a + c];
+            row[3 * a + c] = row[3 * b + c];
+            row[3 * b + c] = t;
+        }
     }
 }
 
 void sd_view_copy(const sd_source *from, const sd_view *v, float *to)
 {
-    int64_t first = v->x < 0 ? -(int64_t)v->x : 0, last = (int64_t)from->width - v->x; /* columns of the window that are inside */
-    first = first > (int64_t)v->width ? (int64_t)v->width : first;
-    last = last > (int64_t)v->width ? (int64_t)v->width : last < first ? first : last;
+    span s = columns_of(from, v);
+    uint32_t n = s.end - s.first, behind = v->width - s.before - n;
     for (uint32_t r = 0; r < v->height; r++, to += (size_t)v->width * 3) {
         int64_t y = (int64_t)v->y + r;
-        if (y < 0 || y >= (int64_t)from->height) {
-            fill_row(to, 0, v->width, v->fill);
+        if (n == 0 || y < 0 || y >= (int64_t)from->height) {
+            fill_row(to, v->width, v->fill);
             continue;
         }
-        fill_row(to, 0, (uint32_t)first, v->fill);
-        fill_row(to, (uint32_t)last, v->width, v->fill);
-        size_t at = ((size_t)y * from->width + (size_t)(v->x + first)) * 3, n = (size_t)(last - first) * 3;
-        if (from->floats) {
-            memcpy(to + first * 3, from->floats + at, n * sizeof *to);
-        } else {
-            for (size_t i = 0; i < n; i++)
-                to[(size_t)first * 3 + i] = (float)from->bytes[at + i];
-        }
-        for (uint32_t a = 0, b = v->width - 1; v->mirror && a < b; a++, b--) {
-            for (uint32_t c = 0; c < 3; c++) {
-                float t = to[3 * a + c];
-                to[3 * a + c] = to[3 * b + c];
-                to[3 * b + c] = t;
-            }
-        }
+        fill_row(to, s.before, v->fill);
+        fetch(from, (uint32_t)y, s, to + (size_t)s.before * 3);
+        fill_row(to + ((size_t)s.before + n) * 3, behind, v->fill);
+        if (v->mirror)
+            mirror_row(to, v->width);
     }
 }

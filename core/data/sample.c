@@ -15,6 +15,7 @@ void sd_sample_reset(sodet_sample *s)
     s->added = 0;
     s->n_encoded = 0;
     s->has_pixels = s->as_float = s->plain = s->grey = false;
+    s->n_colours = 0;
     s->view = (sd_view){0};
     s->original_width = s->original_height = 0;
     s->broken = SODET_OK;
@@ -319,9 +320,15 @@ static sodet_image image_of(const sodet_sample *s, uint32_t which, uint32_t widt
 
 static sd_source source_of(const sodet_sample *s)
 {
-    if (s->as_float)
-        return (sd_source){.floats = s->planes[s->plane].pixels, .width = s->image.width, .height = s->image.height};
-    return (sd_source){.bytes = s->stored.rgb, .width = s->stored.width, .height = s->stored.height};
+    sd_source from = {.width = s->stored.width, .height = s->stored.height, .colours = s->colours, .n_colours = s->n_colours};
+    if (!s->as_float) {
+        from.bytes = s->stored.rgb;
+        return from;
+    }
+    from.floats = s->planes[s->plane].pixels;
+    from.width = s->image.width;
+    from.height = s->image.height;
+    return from;
 }
 
 /* planes[which] is now the whole picture. */
@@ -331,6 +338,7 @@ static void settle(sodet_sample *s, uint32_t which, uint32_t width, uint32_t hei
     s->image = image_of(s, which, width, height);
     s->view = (sd_view){.width = width, .height = height};
     s->as_float = s->plain = true;
+    s->n_colours = 0;
 }
 
 sodet_image *sodet_sample_image(sodet_sample *s)
@@ -369,7 +377,8 @@ sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t heigh
         return SODET_OK;
     if (width == 0 || height == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform asks for a picture of %ux%u", where(s), width, height);
-    sodet_status status = sd_grow(&s->rows, &s->rows_capacity, sd_resize_rows(width), sizeof *s->rows, err);
+    const sd_source from = source_of(s);
+    sodet_status status = sd_grow(&s->rows, &s->rows_capacity, sd_resize_rows(&from, width), sizeof *s->rows, err);
     if (status == SODET_OK)
         status = sd_grow(&s->taps, &s->taps_capacity, sd_resize_taps(width), sizeof *s->taps, err);
     if (status != SODET_OK)
@@ -377,7 +386,6 @@ sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t heigh
     uint32_t to = s->as_float ? !s->plane : s->plane;
     if (!plane_fits(s, to, width, height))
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for a picture of %ux%u", where(s), width, height);
-    const sd_source from = source_of(s);
     sd_resize(&from, &s->view, s->planes[to].pixels, width, height, s->rows, s->taps);
     settle(s, to, width, height);
     const double m[6] = {(double)width / w, 0, 0, 0, (double)height / h, 0};
@@ -417,6 +425,22 @@ void sodet_sample_mirror(sodet_sample *s)
     s->plain = false;
     const double m[6] = {-1, 0, s->view.width, 0, 1, 0};
     sodet_sample_apply_affine(s, m);
+}
+
+sodet_status sodet_sample_recolour(sodet_sample *s, sodet_recolour *change, const void *how, size_t size, sodet_err *err)
+{
+    if (size > SODET_RECOLOUR_BYTES)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform describes a change of colours in %zu bytes; at most %d are kept", where(s),
+                          size, SODET_RECOLOUR_BYTES);
+    if (s->n_colours == SD_RECOLOURS && !sodet_sample_image(s))
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", where(s));
+    sd_recolour *c = &s->colours[s->n_colours++];
+    c->change = change;
+    if (size)
+        memcpy(c->how, how, size);
+    sd_rgb_recolour(c, 1, s->view.fill, 1); /* what is filled in later keeps its own colour */
+    s->plain = false;
+    return SODET_OK;
 }
 
 void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
@@ -465,6 +489,7 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
     s->original_height = s->stored.height;
     s->view = (sd_view){.width = s->stored.width, .height = s->stored.height};
     s->as_float = s->plain = false;
+    s->n_colours = 0;
     if (s->width == s->stored.height && s->height == s->stored.width && s->width != s->height)
         return SODET_FAIL(
             err, SODET_E_INVALID,

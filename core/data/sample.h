@@ -20,6 +20,8 @@ typedef struct sd_plane {
     uint64_t capacity; /* floats */
 } sd_plane;
 
+#define SD_RECOLOURS 4
+
 struct sodet_sample {
     const sd_classes *classes;
     const uint32_t *by_name; /* [classes->n] labels in the order of names, for lookup */
@@ -44,8 +46,10 @@ struct sodet_sample {
     sd_view view;    /* what of them is the picture, see resize.h */
     bool plain;      /* as_float, and the view is the whole plane: `image` is valid */
     sodet_image image;
-    sd_plane planes[2]; /* the current picture and the one before it */
-    uint32_t plane;     /* which of them is the current one */
+    sd_plane planes[2];                /* the current picture and the one before it */
+    uint32_t plane;                    /* which of them is the current one */
+    sd_recolour colours[SD_RECOLOURS]; /* what the pixels are still to go through, before the view's fill */
+    uint32_t n_colours;
     uint32_t original_width, original_height;
     double map[6];       /* original to current pixels */
     sodet_status broken; /* of a call that cannot return a status */

@@ -80,6 +80,13 @@ SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, u
 SODET_EXPORT sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t width, uint32_t height, const float fill[3],
                                             sodet_err *err);
 SODET_EXPORT void sodet_sample_mirror(sodet_sample *s); /* left and right: x1' = W - x2, x2' = W - x1 */
+/* A change of colours, pixel by pixel: what becomes of one depends on it and on *how alone. The channels come apart; n is a multiple of 16,
+ * and what is computed behind the picture's pixels is thrown away. Any thread, several at once. */
+typedef void sodet_recolour(const void *how, float *red, float *green, float *blue, uint32_t n);
+enum { SODET_RECOLOUR_BYTES = 128 };
+/* The picture's colours become what `change` makes of them. Like a crop it costs nothing until the picture is looked at or resized, and then
+ * for the pixels alone that are needed. how: of `size` bytes, at most SODET_RECOLOUR_BYTES; copied. */
+SODET_EXPORT sodet_status sodet_sample_recolour(sodet_sample *s, sodet_recolour *change, const void *how, size_t size, sodet_err *err);
 /* The run's [input] size: what a resize without a size of its own makes. */
 SODET_EXPORT void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height);
 /* The run's [input] mean as RGB grey levels 0..255: what a transform fills empty places with. */

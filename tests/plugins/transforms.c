@@ -201,14 +201,15 @@ static void resampling(void)
         {-5, -3, 40, 30, true, {9, 9, 9}}, {10, 9, 30, 30, true, {7, 8, 9}}, {-40, 0, 30, 10, false, {5, 6, 7}},
         {22, 16, 1, 1, false, {0}},        {0, 0, W, H, true, {0}}};
     static const uint32_t sizes[][2] = {{23, 17}, {10, 7}, {64, 48}, {1, 1}, {23, 5}, {7, 40}};
-    static float out[64 * 48 * 3], rows[64 * 7];
+    static float out[64 * 48 * 3], rows[64 * 7 + W * 3 + 20];
     static int32_t taps[128];
     double worst = 0;
     for (uint32_t v = 0; v < sizeof views / sizeof *views; v++) {
         for (uint32_t k = 0; k < 2; k++) {
-            const sd_source from = {k ? NULL : bytes, k ? floats : NULL, W, H};
+            const sd_source from = {.bytes = k ? NULL : bytes, .floats = k ? floats : NULL, .width = W, .height = H};
             for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 uint32_t w = sizes[i][0], h = sizes[i][1];
+                CHECK(sd_resize_rows(&from, w) <= sizeof rows / sizeof *rows);
                 sd_resize(&from, &views[v], out, w, h, rows, taps);
                 for (uint32_t y = 0; y < h; y++) {
                     for (uint32_t x = 0; x < w; x++) {
@@ -235,7 +236,18 @@ static void resampling(void)
     CHECK(worst < 2e-4);
 }
 
-/* Crops and mirrors in a row give the same picture, whether it is looked at after each or not. */
+/* Crops, mirrors and changes of colour in a row give the same picture, whether it is looked at after each or not. */
+static void twist(const void *how, float *red, float *green, float *blue, uint32_t n)
+{
+    const float *factor = how;
+    for (uint32_t i = 0; i < n; i++) {
+        float r = red[i];
+        red[i] = green[i] * factor[0];
+        green[i] = blue[i] + factor[1];
+        blue[i] = r;
+    }
+}
+
 static sodet_status zoom(const void *self, sodet_sample *s, sodet_stream *r, sodet_err *e)
 {
     (void)self;
@@ -245,6 +257,12 @@ static sodet_status zoom(const void *self, sodet_sample *s, sodet_stream *r, sod
     int32_t x = (int32_t)sodet_stream_below(r, 40) - 20, y = (int32_t)sodet_stream_below(r, 40) - 20;
     if (sodet_stream_chance(r, 0.5))
         sodet_sample_mirror(s);
+    for (uint32_t k = sodet_stream_below(r, 4); k > 0; k--) {
+        const float factors[2] = {(float)sodet_stream_uniform(r, 0.5, 1.5), (float)sodet_stream_uniform(r, -20, 20)};
+        sodet_status status = sodet_sample_recolour(s, twist, factors, sizeof factors, e);
+        if (status != SODET_OK)
+            return status;
+    }
     return sodet_sample_crop(s, x, y, w / 2 + sodet_stream_below(r, w), h / 2 + sodet_stream_below(r, h),
                              sodet_stream_chance(r, 0.3) ? green : NULL, e);
 }
@@ -271,6 +289,21 @@ static void views(void)
         differ += memcmp(a.worker.sample->objects, b.worker.sample->objects, sizeof(sodet_object)) != 0;
     }
     CHECK_EQ(differ, 0);
+    CHECK_FAILS(sodet_sample_recolour(a.worker.sample, twist, &differ, SODET_RECOLOUR_BYTES + 1, &err), SODET_E_INVALID,
+                "in 129 bytes; at most 128 are kept");
+    /* A resized one, too; and where the fill is, it has the colour that it had when the colours changed. */
+    for (uint32_t k = 0; k < 2; k++) {
+        bench *x = k ? &b : &a;
+        const float half[2] = {0.5f, 8}, fill[3] = {200, 100, 50};
+        CHECK_OK(sd_dataset_load(x->d, 3, x->worker.sample, &err));
+        CHECK_OK(sodet_sample_crop(x->worker.sample, -40, -40, 100, 100, fill, &err));
+        CHECK_OK(sodet_sample_recolour(x->worker.sample, twist, half, sizeof half, &err));
+        CHECK(k == 0 || sodet_sample_image(x->worker.sample) != NULL);
+        CHECK_OK(sodet_sample_resize(x->worker.sample, 41, 37, &err));
+    }
+    const float *p = sodet_sample_image(a.worker.sample)->pixels;
+    CHECK(memcmp(p, sodet_sample_image(b.worker.sample)->pixels, sizeof(float) * 41 * 37 * 3) == 0);
+    CHECK(p[0] == 50 && p[1] == 58 && p[2] == 200);
     close_bench(&a);
     close_bench(&b);
 }
@@ -446,7 +479,7 @@ static void colour(void)
             sodet_stream_chance(&same, 1), sodet_stream_uniform(&same, 1, 1);
         sodet_stream_chance(&same, 1), sodet_stream_uniform(&same, 1, 1), sodet_stream_chance(&same, 1);
         double turn = sodet_stream_uniform(&same, -120, 120), worst = 0;
-        const float *after = b.worker.sample->image.pixels;
+        const float *after = sodet_sample_image(b.worker.sample)->pixels;
         for (size_t p = 0; p < 16 * 8; p++) {
             double want[3] = {before[3 * p], before[3 * p + 1], before[3 * p + 2]};
             plain_hsv(want, turn, 1);
@@ -467,9 +500,51 @@ static void colour(void)
             want[c] = (uint8_t)sd_mix64((3 * p + c) + 5 * 1000003);
         plain_hsv(want, 0, 1.4);
         for (size_t c = 0; c < 3; c++)
-            worst = fmax(worst, fabs(want[c] - (double)s->image.pixels[3 * p + c]));
+            worst = fmax(worst, fabs(want[c] - (double)sodet_sample_image(s)->pixels[3 * p + c]));
     }
     CHECK(worst < 2e-3);
+    close_bench(&b);
+    /* Contrast around the mean grey, saturation from the pixel's own grey; the order of channels. */
+    static const char *const only_contrast[] = {"plugin = photometric\nprobability = 1\nbrightness = 0\ngain = 0.7, 0.7\ncontrast = 0.5, "
+                                                "0.5\nsaturation = 1, 1\nhue = 0\ncentre = mean",
+                                                NULL};
+    static const char *const only_luma[] = {"plugin = photometric\nprobability = 1\nbrightness = 0\ncontrast = 1, 1\nsaturation = 0.25, "
+                                            "0.25\nsaturation_in = luma\nhue = 0",
+                                            NULL};
+    for (uint32_t k = 0; k < 2; k++) {
+        open_bench(&b, (source){.width = 17, .height = 9}, k ? only_luma : only_contrast);
+        s = prepare(&b, 0, 5);
+        double mean = 0, from[17 * 9 * 3];
+        worst = 0;
+        for (size_t p = 0; p < 17 * 9 * 3; p++)
+            from[p] = (uint8_t)sd_mix64(p + 5 * 1000003) * (k ? 1 : 0.7);
+        for (size_t p = 0; p < 17 * 9; p++)
+            mean += (0.299 * from[3 * p] + 0.587 * from[3 * p + 1] + 0.114 * from[3 * p + 2]) / (17 * 9);
+        for (size_t p = 0; p < 17 * 9; p++)
+            for (size_t c = 0; c < 3; c++) {
+                double own = 0.299 * from[3 * p] + 0.587 * from[3 * p + 1] + 0.114 * from[3 * p + 2];
+                double want = k ? own + 0.25 * (from[3 * p + c] - own) : mean + 0.5 * (from[3 * p + c] - mean);
+                worst = fmax(worst, fabs(want - (double)sodet_sample_image(s)->pixels[3 * p + c]));
+            }
+        CHECK(worst < 1e-4);
+        close_bench(&b);
+    }
+    open_bench(&b, (source){.width = 17, .height = 9}, (const char *const[]){"plugin = photometric\nprobability = 0\nchannels = 1", NULL});
+    uint32_t orders = 0;
+    for (uint64_t i = 0; i < 64; i++) {
+        const float *p = sodet_sample_image(prepare(&b, 0, i))->pixels;
+        uint32_t fits = 0, same = 0;
+        for (uint32_t order = 0; order < 27; order++) {
+            const size_t from[3] = {order % 3, order / 3 % 3, order / 9};
+            same = 0;
+            for (size_t k = 0; k < 17 * 9 * 3; k++)
+                same += p[k] == (uint8_t)sd_mix64(k / 3 * 3 + from[k % 3] + i * 1000003);
+            fits = same == 17 * 9 * 3 ? order + 1 : fits;
+        }
+        CHECK(fits > 0 && (fits - 1) % 3 + (fits - 1) / 3 % 3 + (fits - 1) / 9 == 3);
+        orders |= 1u << fits;
+    }
+    CHECK_EQ(__builtin_popcount(orders), 6);
     close_bench(&b);
     /* Everything on: within range, different for every sample, and half of the steps are taken with the default. */
     open_bench(&b, (source){.width = 16, .height = 8}, (const char *const[]){"plugin = photometric\nchannels = 0.5", NULL});
@@ -592,6 +667,7 @@ static void speed(void)
                 sodet_stream r = sd_stream(1, 2, k, t);
                 CHECK_OK(((const sodet_transform_ops *)b.instances[t].ops)->apply(b.instances[t].self, b.worker.sample, &r, &err));
             }
+            CHECK(sodet_sample_image(b.worker.sample) != NULL);
             spent += spent_here() - start;
         }
         printf("%s from 500x375: %.2f ms a picture\n", names[i], spent * 10);
