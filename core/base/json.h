@@ -60,6 +60,22 @@ char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s); /* terminated; 
 /* Raises the caller's own error at the present place ("..., line 3, byte 512: <text>"). */
 void sd_json_fail(sd_json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* ---- long arrays ---- */
+/* The array that comes next, one element at a time into a row of row_size bytes that is zero before. A long one is cut into pieces that
+ * several threads read; rows and errors are those that one thread would have found. `read` has the parser it is handed and its row to
+ * itself, the context not. Pieces hold at least one row each and stand in the order of the text. */
+typedef void sd_json_read_row(sd_json *j, void *context, void *row);
+typedef struct sd_json_piece {
+    void *rows;
+    uint64_t n, first; /* rows, and how many the pieces before have */
+} sd_json_piece;
+typedef struct sd_json_rows { /* zero-initialise; several arrays append to one another */
+    sd_json_piece *pieces;
+    uint64_t n_pieces, capacity, n; /* n: rows in all */
+} sd_json_rows;
+void sd_json_read_rows(sd_json *j, uint32_t n_threads, size_t row_size, sd_json_read_row *read, void *context, sd_json_rows *out);
+void sd_json_rows_free(sd_json_rows *r);
+
 /* ---- writing ---- */
 /* A JSON string with its quotes. */
 void sd_json_write_string(sd_text *out, const char *text);

@@ -6,22 +6,25 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "core/cli/bench.h"
 #include "core/cli/network.h"
 #include "core/data/model_assigner.h"
 #include "core/data/recipe.h"
 #include "core/device/program.h"
 #include "core/report/layers.h"
+#include "core/report/peak.h"
 #include "core/train/stepper.h"
 
-enum { OBJECTS = 8, WARM_STEPS = 3, LEAST_STEPS = 5 };
-enum { INFERENCE, TRAINING, DATA };
-static const char *const modes[] = {"inference", "training", "data"};
+enum { OBJECTS = 8 };
+enum { INFERENCE, TRAINING, DATA, EVALUATOR, MODES };
+static const char *const modes[MODES] = {"inference", "training", "data", "evaluator"};
 
 typedef struct bench {
     sd_cli *cli;
     sd_cli_network net;
     uint32_t mode, batch, height, width;
     bool detections; /* inference with decoding and suppression */
+    bool on_data;    /* training on [data] train */
     double seconds;
     sd_device_pool *pool;
     uint32_t devices;
@@ -42,6 +45,8 @@ typedef struct bench {
     double faults, planned, heap;
     sd_layers layers;
     double in_layers; /* seconds of a step */
+    double peak;      /* floating-point operations a second that the threads of the layers could do at most */
+    double wait;      /* training on [data]: the share of the time in which it waited for data */
 } bench;
 
 /* ---- a random batch ---- */
@@ -174,42 +179,6 @@ static sodet_status open_inference(bench *b, sodet_err *err)
     return s == SODET_OK ? sd_device_pool_run(b->pool, write_pixels, b, err) : s;
 }
 
-/* ---- training ---- */
-static sodet_status train(bench *b, sodet_err *err)
-{
-    /* So small a rate that the weights stay where they are, as finite as they were. */
-    sd_step step = {.step = b->step++, .lr = 1e-9};
-    sodet_status s = sd_stepper_step(b->stepper, b->batches, &step, err);
-    if (s == SODET_OK && !step.finite)
-        s = SODET_FAIL(err, SODET_E_INVALID, "the loss of random pixels is not finite with this initialisation; try [train] init = he");
-    return s;
-}
-
-static sodet_status open_training(bench *b, sodet_err *err)
-{
-    const sd_core_cfg *core = b->net.core;
-    const sd_stepper_config c = {
-        .core = core, .pool = b->pool, .model = b->net.model, .batch = b->batch, .height = b->height, .width = b->width, .boxes = OBJECTS};
-    sodet_status s = sd_stepper_open(&c, &b->stepper, err);
-    if (s == SODET_OK)
-        s = sd_device_pool_init(b->pool, sd_stepper_segments(b->stepper), (uint64_t)core->run.seed, SODET_INIT_XAVIER + core->train.init,
-                                err);
-    if (s == SODET_OK)
-        s = sd_stepper_begin(b->stepper, err);
-    if (s == SODET_OK)
-        s = make_pixels(b, b->batch, err);
-    if (s == SODET_OK)
-        s = make_truth(b, err);
-    uint32_t k = core->optimizer.accumulate;
-    b->batches = sd_pool_alloc(&b->cli->pool, k * sizeof *b->batches);
-    if (s == SODET_OK && !b->batches)
-        s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
-    for (uint32_t i = 0; s == SODET_OK && i < k; i++)
-        b->batches[i] = &b->data;
-    b->images = (uint64_t)k * b->batch;
-    return s == SODET_OK ? sd_stepper_prepare(b->stepper, b->batch, b->height, b->width, err) : s;
-}
-
 /* ---- data ---- */
 static sodet_status load(bench *b, sodet_err *err)
 {
@@ -224,6 +193,7 @@ static sodet_status load(bench *b, sodet_err *err)
 
 static sodet_status open_data(bench *b, sodet_err *err)
 {
+    const sd_core_cfg *core = b->net.core;
     sodet_status s = sd_split_open(b->net.cfg, SD_SPLIT_TRAIN, NULL, 0, &b->split, err);
     if (s != SODET_OK)
         return s;
@@ -232,11 +202,91 @@ static sodet_status open_data(bench *b, sodet_err *err)
     c.batch = b->batch;
     c.shuffle = 1; /* epochs follow one another */
     c.last = SD_LAST_DROP;
-    c.difficult = b->net.core->data.difficult;
+    c.difficult = core->data.difficult;
+    c.min_side = core->data.min_side;
+    uint32_t held = b->mode == TRAINING ? core->optimizer.accumulate + 2 : 0;
+    c.depth = c.depth < held ? held : c.depth;
     if (sd_dataset_size(b->split.dataset) < b->batch)
         return SODET_FAIL(err, SODET_E_INVALID, "--batch %u: the training set has %" PRIu64 " pictures", b->batch,
                           sd_dataset_size(b->split.dataset));
     return sd_loader_open(&c, &b->loader, err);
+}
+
+static double waited(bench *b)
+{
+    sd_loader_stats stats = {0};
+    if (b->loader)
+        sd_loader_stats_get(b->loader, &stats);
+    return stats.wait;
+}
+
+/* ---- training ---- */
+static sodet_status train(bench *b, sodet_err *err)
+{
+    uint32_t k = b->net.core->optimizer.accumulate, n = 0;
+    sodet_status s = SODET_OK;
+    for (; s == SODET_OK && b->loader && n < k; n += s == SODET_OK) {
+        s = sd_loader_next(b->loader, &b->batches[n], err);
+        if (s == SODET_OK && !b->batches[n])
+            s = SODET_FAIL(err, SODET_E_INTERNAL, "the loader ended");
+    }
+    /* So small a rate that the weights stay where they are, as finite as they were. */
+    sd_step step = {.step = b->step++, .lr = 1e-9};
+    if (s == SODET_OK)
+        s = sd_stepper_step(b->stepper, b->batches, &step, err);
+    for (uint32_t i = 0; i < n; i++)
+        sd_loader_recycle(b->loader, b->batches[i]);
+    if (s == SODET_OK && !step.finite)
+        s = SODET_FAIL(err, SODET_E_INVALID, "the loss of random pixels is not finite with this initialisation; try [train] init = he");
+    return s;
+}
+
+/* Programs for every shape that will come. */
+static sodet_status prepare(bench *b, sodet_err *err)
+{
+    uint32_t n = 0;
+    const sd_loader_shape *shapes = b->loader ? sd_loader_shapes(b->loader, &n) : NULL;
+    sodet_status s = b->loader ? SODET_OK : sd_stepper_prepare(b->stepper, b->batch, b->height, b->width, err);
+    for (uint32_t i = 0; i < n && s == SODET_OK; i++)
+        s = sd_stepper_prepare(b->stepper, shapes[i].n, shapes[i].height, shapes[i].width, err);
+    return s;
+}
+
+static sodet_status open_training(bench *b, sodet_err *err)
+{
+    const sd_core_cfg *core = b->net.core;
+    sodet_status s = b->on_data ? open_data(b, err) : SODET_OK;
+    if (s != SODET_OK)
+        return s;
+    uint32_t n = 0;
+    const sd_loader_shape *shapes = b->loader ? sd_loader_shapes(b->loader, &n) : NULL;
+    b->height = n ? shapes[0].height : b->height;
+    b->width = n ? shapes[0].width : b->width;
+    const sd_stepper_config c = {.core = core,
+                                 .pool = b->pool,
+                                 .model = b->net.model,
+                                 .batch = b->batch,
+                                 .height = b->height,
+                                 .width = b->width,
+                                 .boxes = b->loader ? sd_loader_max_objects(b->loader) : OBJECTS};
+    s = sd_stepper_open(&c, &b->stepper, err);
+    if (s == SODET_OK)
+        s = sd_device_pool_init(b->pool, sd_stepper_segments(b->stepper), (uint64_t)core->run.seed, SODET_INIT_XAVIER + core->train.init,
+                                err);
+    if (s == SODET_OK)
+        s = sd_stepper_begin(b->stepper, err);
+    if (s == SODET_OK && !b->loader)
+        s = make_pixels(b, b->batch, err);
+    if (s == SODET_OK && !b->loader)
+        s = make_truth(b, err);
+    uint32_t k = core->optimizer.accumulate;
+    b->batches = sd_pool_alloc(&b->cli->pool, k * sizeof *b->batches);
+    if (s == SODET_OK && !b->batches)
+        s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+    for (uint32_t i = 0; s == SODET_OK && i < k; i++)
+        b->batches[i] = &b->data;
+    b->images = (uint64_t)k * b->batch;
+    return s == SODET_OK ? prepare(b, err) : s;
 }
 
 /* ---- measuring ---- */
@@ -258,12 +308,23 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(const bench *b, double q)
+void sd_bench_sort(double *times, uint64_t n)
 {
-    double at = q * (double)(b->n - 1);
+    if (n)
+        qsort(times, (size_t)n, sizeof *times, ascending);
+}
+
+double sd_bench_quantile(const double *sorted, uint64_t n, double q)
+{
+    double at = q * (double)(n - 1);
     uint64_t i = (uint64_t)at;
     double rest = at - (double)i;
-    return i + 1 < b->n ? b->took[i] * (1 - rest) + b->took[i + 1] * rest : b->took[i];
+    return i + 1 < n ? sorted[i] * (1 - rest) + sorted[i + 1] * rest : sorted[i];
+}
+
+static double quantile(const bench *b, double q)
+{
+    return sd_bench_quantile(b->took, b->n, q);
 }
 
 static sodet_status measure(bench *b, sodet_err *err)
@@ -271,29 +332,29 @@ static sodet_status measure(bench *b, sodet_err *err)
     sodet_status (*const step[])(bench *, sodet_err *) = {infer, train, load};
     double begin = sd_now(), now = begin;
     sodet_status s = SODET_OK;
-    for (uint64_t i = 0; s == SODET_OK && (i < WARM_STEPS || now - begin < b->seconds / 10); i++) {
+    for (uint64_t i = 0; s == SODET_OK && (i < SD_BENCH_WARM || now - begin < b->seconds / 10); i++) {
         s = step[b->mode](b, err);
         now = sd_now();
     }
     /* Room for what is to come, so that the list itself faults in no page. */
-    uint64_t room = s == SODET_OK ? (uint64_t)(b->seconds * 1e5) + LEAST_STEPS : 0;
+    uint64_t room = s == SODET_OK ? (uint64_t)(b->seconds * 1e5) + SD_BENCH_LEAST : 0;
     room = room > 4000000 ? 4000000 : room;
     if (s == SODET_OK)
         s = sd_grow(&b->took, &b->capacity, room, sizeof *b->took, err);
     if (s == SODET_OK)
         memset(b->took, 1, (size_t)room * sizeof *b->took);
-    double faults = faults_so_far(), heap = heap_in_use();
+    double faults = faults_so_far(), heap = heap_in_use(), wait = waited(b);
     begin = now = sd_now();
-    while (s == SODET_OK && b->n < room && (b->n < LEAST_STEPS || now - begin < b->seconds)) {
+    while (s == SODET_OK && b->n < room && (b->n < SD_BENCH_LEAST || now - begin < b->seconds)) {
         double before = now;
         s = step[b->mode](b, err);
         now = sd_now();
         b->took[b->n++] = now - before;
     }
     b->heap = heap_in_use() - heap;
+    b->wait = now > begin ? (waited(b) - wait) / (now - begin) : 0;
     b->faults = b->n ? (faults_so_far() - faults) / (double)b->n : 0;
-    if (b->n)
-        qsort(b->took, (size_t)b->n, sizeof *b->took, ascending);
+    sd_bench_sort(b->took, b->n);
     return s;
 }
 
@@ -317,7 +378,7 @@ static sodet_status time_layers(bench *b, sodet_err *err)
         sd_stepper_time_nodes(b->stepper, seconds, nodes);
     uint64_t n = 0;
     sodet_status s = SODET_OK;
-    while (s == SODET_OK && (n < LEAST_STEPS || sd_now() - begin < b->seconds / 2)) {
+    while (s == SODET_OK && (n < SD_BENCH_LEAST || sd_now() - begin < b->seconds / 2)) {
         s = b->mode == INFERENCE ? infer(b, err) : train(b, err);
         n++;
     }
@@ -327,6 +388,7 @@ static sodet_status time_layers(bench *b, sodet_err *err)
         sd_stepper_time_nodes(b->stepper, NULL, 0);
     for (uint32_t i = 0; i < nodes; i++)
         b->in_layers += seconds[i] /= (double)n;
+    b->peak = sd_peak_flops(sd_device_pool_threads(b->pool));
     if (s == SODET_OK)
         s = sd_layers_make(g, b->mode == INFERENCE ? &b->segments : sd_stepper_segments(b->stepper), seconds, describe, p, &b->layers, err);
     sd_free(seconds);
@@ -349,6 +411,8 @@ static double per_second(double amount, double seconds, double unit)
 static void print_layers(const bench *b)
 {
     int wide = 12;
+    double flops = 0;
+    printf("peak      %.1f GFLOP/s of float32 on %u threads, measured\n", b->peak / 1e9, sd_device_pool_threads(b->pool));
     for (uint32_t i = 0; i < b->layers.n; i++) {
         int k = (int)strlen(b->layers.layer[i].path);
         wide = k > wide ? k : wide;
@@ -356,17 +420,23 @@ static void print_layers(const bench *b)
     printf("\n%-*s  %-16s %9s", wide, "layer", "operator", "ms");
     if (b->mode == TRAINING)
         printf(" %9s %9s", "forward", "backward");
-    printf(" %6s %9s %8s  implementation\n", "share", "GFLOP/s", "GB/s");
+    printf(" %6s %9s %8s %8s  implementation\n", "share", "GFLOP/s", "of peak", "GB/s");
     for (uint32_t i = 0; i < b->layers.n; i++) {
         const sd_layer *x = &b->layers.layer[i];
         double t = x->forward + x->backward;
         printf("%-*s  %-16s %9.3f", wide, x->path, x->op, t * 1e3);
         if (b->mode == TRAINING)
             printf(" %9.3f %9.3f", x->forward * 1e3, x->backward * 1e3);
-        printf(" %5.1f%% %9.1f %8.1f  %s\n", b->in_layers > 0 ? 100 * t / b->in_layers : 0, per_second((double)x->cost.flops, t, 1e9),
+        double rate = per_second((double)x->cost.flops, t, 1e9);
+        flops += (double)x->cost.flops;
+        printf(" %5.1f%% %9.1f %7.1f%% %8.1f  %s\n", b->in_layers > 0 ? 100 * t / b->in_layers : 0, rate, 100 * rate / (b->peak / 1e9),
                per_second((double)x->cost.bytes, t, 1e9), x->how ? x->how : "");
     }
-    printf("%-*s  %-16s %9.3f\n", wide, "all", "", b->in_layers * 1e3);
+    double rate = per_second(flops, b->in_layers, 1e9);
+    printf("%-*s  %-16s %9.3f", wide, "all", "", b->in_layers * 1e3);
+    if (b->mode == TRAINING)
+        printf(" %9s %9s", "", "");
+    printf(" %6s %9.1f %7.1f%%\n", "", rate, 100 * rate / (b->peak / 1e9));
 }
 
 static double peak_rss(void)
@@ -394,11 +464,13 @@ static void print_text(const bench *b)
         return;
     printf("memory    %.1f MiB planned, %.1f MiB of the process at its peak\n", b->planned / 1048576, peak_rss() / 1048576);
     printf("per step  %.2f page faults; heap grew by %.0f bytes in all\n", b->faults, b->heap);
+    if (b->on_data)
+        printf("data      waited for during %.2f %% of the time\n", 100 * b->wait);
     if (b->layers.n)
         print_layers(b);
 }
 
-static void json_number(sd_text *t, const char *key, double v)
+void sd_bench_number(sd_text *t, const char *key, double v)
 {
     sd_text_printf(t, ", \"%s\": ", key);
     sd_json_write_double(t, v);
@@ -410,28 +482,32 @@ static sodet_status print_json(const bench *b, sodet_err *err)
     double median = quantile(b, 0.5);
     sd_text_printf(&t, "{\"mode\": \"%s\", \"detections\": %s, \"batch\": %u, \"width\": %u, \"height\": %u, \"steps\": %" PRIu64,
                    modes[b->mode], b->detections ? "true" : "false", b->batch, b->width, b->height, b->n);
-    json_number(&t, "median", median);
-    json_number(&t, "p10", quantile(b, 0.1));
-    json_number(&t, "p90", quantile(b, 0.9));
-    json_number(&t, "least", b->took[0]);
-    json_number(&t, "images_per_second", (double)b->images / median);
+    sd_bench_number(&t, "median", median);
+    sd_bench_number(&t, "p10", quantile(b, 0.1));
+    sd_bench_number(&t, "p90", quantile(b, 0.9));
+    sd_bench_number(&t, "least", b->took[0]);
+    sd_bench_number(&t, "images_per_second", (double)b->images / median);
     if (b->pool) {
         sd_text_printf(&t, ", \"device\": ");
         sd_json_write_string(&t, sd_device_pool_replica(b->pool, 0)->name);
         sd_text_printf(&t, ", \"devices\": %u, \"threads\": %u", b->devices, sd_device_pool_threads(b->pool));
-        json_number(&t, "planned_bytes", b->planned);
-        json_number(&t, "peak_rss_bytes", peak_rss());
-        json_number(&t, "page_faults", b->faults);
-        json_number(&t, "heap_growth", b->heap);
+        sd_bench_number(&t, "planned_bytes", b->planned);
+        sd_bench_number(&t, "peak_rss_bytes", peak_rss());
+        sd_bench_number(&t, "page_faults", b->faults);
+        sd_bench_number(&t, "heap_growth", b->heap);
     }
+    if (b->on_data)
+        sd_bench_number(&t, "data_wait", b->wait);
+    if (b->layers.n)
+        sd_bench_number(&t, "peak_flops", b->peak);
     for (uint32_t i = 0; i < b->layers.n; i++) {
         const sd_layer *x = &b->layers.layer[i];
         sd_text_printf(&t, "%s{\"path\": ", i ? ",\n  " : ", \"layers\": [\n  ");
         sd_json_write_string(&t, x->path);
         sd_text_printf(&t, ", \"operator\": ");
         sd_json_write_string(&t, x->op);
-        json_number(&t, "forward", x->forward);
-        json_number(&t, "backward", x->backward);
+        sd_bench_number(&t, "forward", x->forward);
+        sd_bench_number(&t, "backward", x->backward);
         sd_text_printf(&t, ", \"flops\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"implementation\": ", x->cost.flops, x->cost.bytes);
         sd_json_write_string(&t, x->how ? x->how : "");
         sd_text_printf(&t, "}");
@@ -449,17 +525,23 @@ static sodet_status parse(bench *b, sodet_err *err)
 {
     const sd_cli *cli = b->cli;
     const char *seconds = sd_cli_flag(cli, "--seconds"), *mode = cli->n_files ? cli->files[0] : modes[0];
-    while (b->mode <= DATA && strcmp(mode, modes[b->mode]) != 0)
+    while (b->mode < MODES && strcmp(mode, modes[b->mode]) != 0)
         b->mode++;
-    if (b->mode > DATA || cli->n_files > 1)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: inference, training or data is expected", cli->files[cli->n_files - 1]);
+    if (b->mode == MODES || cli->n_files > 1)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: inference, training, data or evaluator is expected", cli->files[cli->n_files - 1]);
     b->seconds = 10;
     if (seconds && (!sd_parse_double(seconds, &b->seconds) || !(b->seconds > 0) || b->seconds > 86400))
         return SODET_FAIL(err, SODET_E_INVALID, "--seconds %s: a number above 0 is needed, at most 86400", seconds);
     b->detections = sd_cli_flag(cli, "--detections") != NULL;
     if (b->detections && b->mode != INFERENCE)
         return SODET_FAIL(err, SODET_E_INVALID, "--detections: goes with inference alone");
-    if (b->mode == DATA && sd_cli_flag(cli, "--layers"))
+    b->on_data = sd_cli_flag(cli, "--data") != NULL;
+    if (b->on_data && b->mode != TRAINING)
+        return SODET_FAIL(err, SODET_E_INVALID, "--data: goes with training alone");
+    for (const char *const *f = (const char *const[]){"--ground-truth", "--results", "--pictures", "--objects", "--found", NULL}; *f; f++)
+        if (sd_cli_flag(cli, *f) && b->mode != EVALUATOR)
+            return SODET_FAIL(err, SODET_E_INVALID, "%s: goes with evaluator alone", *f);
+    if (b->mode >= DATA && sd_cli_flag(cli, "--layers"))
         return SODET_FAIL(err, SODET_E_INVALID, "--layers: goes with inference and training");
     uint64_t batch;
     sodet_status s = sd_cli_flag_uint(cli, "--batch", 1, 0, &batch, err);
@@ -496,6 +578,8 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 {
     bench b = {.cli = cli};
     sodet_status s = parse(&b, err);
+    if (s == SODET_OK && b.mode == EVALUATOR)
+        return sd_bench_evaluator(cli, b.seconds, err);
     if (s == SODET_OK)
         s = open_all(&b, err);
     if (s == SODET_OK) {
@@ -527,32 +611,48 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 
 static void words(sd_text *out)
 {
-    sd_text_printf(out, "%s %s %s", modes[0], modes[1], modes[2]);
+    for (uint32_t i = 0; i < MODES; i++)
+        sd_text_printf(out, "%s%s", i ? " " : "", modes[i]);
 }
 
 static const sd_flag flags[] = {{"--batch", "N", "pictures per step, over all devices (inference: one each; else [train] batch)"},
                                 {"--seconds", "S", "how long to measure, after the warm-up (10); at least five steps"},
                                 {"--detections", NULL, "inference with what makes detections of the network's outputs"},
                                 {"--layers", NULL, "the time of every layer, the slowest first"},
+                                {"--data", NULL, "training on [data] train instead of random pixels: how long it waits for data"},
+                                {"--ground-truth", "FILE", "evaluator: a COCO instances file"},
+                                {"--results", "FILE", "evaluator: a COCO result list for it; without the two, both are made up"},
+                                {"--pictures", "N", "evaluator: pictures that are made up (5000)"},
+                                {"--objects", "N", "evaluator: their objects (36781)"},
+                                {"--found", "N", "evaluator: their detections (500000)"},
                                 {"--classes", "N", "number of classes, where neither [data] classes nor the data say it"},
                                 {0}};
 const sd_command sd_cmd_bench;
 const sd_command sd_cmd_bench = {
     .name = "bench",
-    .synopsis = "x.ini [inference|training|data] [section.key=value ...] [--batch N] [--seconds S] [--detections] [--layers] [--json]",
-    .summary = "how fast the network or the data loader is",
+    .synopsis = "x.ini [inference|training|data|evaluator] [section.key=value ...] [--batch N] [--seconds S] [--detections] [--layers] "
+                "[--json]",
+    .summary = "how fast the network, the data loader or the evaluators are",
     .help =
         "inference (the default) and training run the network on random pixels with its initial weights: no data set is opened. training "
         "is\n"
-        "whole steps: forward, backward, update. data opens [data] train and runs loader and transforms alone. The median is over the "
-        "steps\n"
-        "after a warm-up of at least three. Page faults are those that needed no disk, of the whole process.\n"
+        "whole steps: forward, backward, update. data opens [data] train and runs loader and transforms alone; evaluator\n"
+        "runs [eval] evaluators from reading files to their numbers, on 500,000 detections in 5,000 pictures that it makes up or on what "
+        "it\n"
+        "is given. The median is over the steps after a warm-up of at least three. Page faults are those that needed no disk, of the "
+        "whole\n"
+        "process. Of a layer, GFLOP/s counts what its definition asks for, so that one that Winograd's way saves multiplications can be\n"
+        "above the peak, which is measured: multiply-adds of float32 in registers on as many threads.\n"
         "--json: {\"mode\", \"detections\", \"batch\", \"width\", \"height\", \"steps\", \"median\", \"p10\", \"p90\", \"least\" "
         "(seconds), "
         "\"images_per_second\",\n"
         "\"device\", \"devices\", \"threads\", \"planned_bytes\" (of one device), \"peak_rss_bytes\", \"page_faults\" (per step), "
         "\"heap_growth\" (bytes over all\n"
-        "steps), \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" (seconds), \"flops\", \"bytes\", \"implementation\"}]}",
+        "steps), \"data_wait\" (share, with --data), \"peak_flops\", \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" "
+        "(seconds), \"flops\", \"bytes\", \"implementation\"}]};\n"
+        "evaluator: {\"mode\", \"pictures\", \"objects\", \"detections\", \"classes\", \"threads\", \"steps\", \"median\", \"p10\", "
+        "\"p90\", \"least\",\n"
+        "\"stages\": [{\"stage\", \"median\", \"least\"}]}",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_FILES | SD_TAKES_JSON,
     .flags = flags,
     .words = words,

@@ -42,20 +42,25 @@ void sd_coco_add_object(sd_coco_text *t, const sodet_object *o, const char *cons
     t->n_objects++;
 }
 
+void sd_coco_whole(const sd_coco_text *t, const sd_classes *classes, sd_text *out)
+{
+    sd_text_printf(out, "{\"images\": [\n%s\n],\n\"annotations\": [\n%s\n],\n\"categories\": [", t->images.text ? t->images.text : "",
+                   t->annotations.text ? t->annotations.text : "");
+    for (uint32_t c = 0; c < classes->n; c++) {
+        sd_text_printf(out, "%s{\"id\": %lld, \"name\": ", c ? ", " : "", (long long)category(classes, c));
+        sd_json_write_string(out, classes->names[c]);
+        sd_text_printf(out, "}");
+    }
+    sd_text_printf(out, "]}\n");
+    out->failed = out->failed || t->images.failed || t->annotations.failed;
+}
+
 sodet_status sd_coco_write(sd_coco_text *t, const char *path, const sd_classes *classes, sodet_err *err)
 {
     sd_text text = {0};
-    sd_text_printf(&text, "{\"images\": [\n%s\n],\n\"annotations\": [\n%s\n],\n\"categories\": [", t->images.text ? t->images.text : "",
-                   t->annotations.text ? t->annotations.text : "");
-    for (uint32_t c = 0; c < classes->n; c++) {
-        sd_text_printf(&text, "%s{\"id\": %lld, \"name\": ", c ? ", " : "", (long long)category(classes, c));
-        sd_json_write_string(&text, classes->names[c]);
-        sd_text_printf(&text, "}");
-    }
-    sd_text_printf(&text, "]}\n");
-    sodet_status status = text.failed || t->images.failed || t->annotations.failed
-                              ? SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path)
-                              : sd_file_write_atomic(path, text.text, text.length, err);
+    sd_coco_whole(t, classes, &text);
+    sodet_status status =
+        text.failed ? SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path) : sd_file_write_atomic(path, text.text, text.length, err);
     sd_text_free(&text);
     return status;
 }

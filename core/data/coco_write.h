@@ -16,6 +16,7 @@ void sd_coco_add_image(sd_coco_text *t, const char *file_name, uint32_t width, u
 /* Of the image added last. bbox: x, y, width and height as text. */
 void sd_coco_add_object(sd_coco_text *t, const sodet_object *o, const char *const bbox[4], const sd_classes *classes);
 /* Categories have the classes' own ids, or 1, 2, ... where those do not rise, so that reading it gives the classes in this order. */
+void sd_coco_whole(const sd_coco_text *t, const sd_classes *classes, sd_text *out); /* appends the file's text */
 sodet_status sd_coco_write(sd_coco_text *t, const char *path, const sd_classes *classes, sodet_err *err);
 void sd_coco_text_free(sd_coco_text *t);
 

@@ -11,12 +11,20 @@ typedef struct sd_metric {
     const char *name;
     double value; /* NaN: undefined */
 } sd_metric;
+#define SD_EVAL_PHASES 8
+typedef struct sd_eval_phase {
+    char name[24];
+    double seconds;
+} sd_eval_phase;
 struct sodet_eval_sink { /* zero-initialise */
     sd_metric *metrics;
     uint64_t n, capacity;
     sd_text lines; /* the printed report, each line with its newline */
     sd_pool strings;
-    bool failed; /* memory ran out */
+    bool failed;                          /* memory ran out */
+    sd_eval_phase phases[SD_EVAL_PHASES]; /* later ones are not kept */
+    uint32_t n_phases;
+    double since; /* the last phase's end */
 };
 void sd_eval_sink_clear(sodet_eval_sink *sink);
 /* NaN if there is no such metric; found may be NULL. */
@@ -56,14 +64,15 @@ int64_t sd_gather_key(const sd_gather *g, uint64_t image);
 int64_t sd_gather_category(const sd_gather *g, uint32_t label);
 
 /* ---- files ---- */
+/* Both take n_threads where a list is long; what is read does not depend on it. */
 /* COCO's instances file: images, annotations, categories. Classes are sorted by category id. iscrowd and area may be missing (0; w * h);
  * "difficult" and "ignore" set SODET_BOX_DIFFICULT, which `coco` does not look at. Image ids may be strings that are integers.
  * Annotations of an image that is not listed are left out with a warning. */
-sodet_status sd_read_coco_truth(const char *path, sd_gather **out, sodet_err *err);
+sodet_status sd_read_coco_truth(const char *path, uint32_t n_threads, sd_gather **out, sodet_err *err);
 /* COCO's result list [{image_id, category_id, bbox, score}], or an object whose "annotations" is such a list; if that object has
  * images and categories of its own, these are matched by file_name and name instead of by id. Detections are added to the images of
  * the ground truth; one on an unknown image is an error, of an unknown category is left out with a warning. */
-sodet_status sd_read_coco_detections(const char *path, sd_gather *g, sodet_err *err);
+sodet_status sd_read_coco_detections(const char *path, sd_gather *g, uint32_t n_threads, sodet_err *err);
 /* The result list of everything gathered (after finish), one line per detection, numbers as short as exactly readable. */
 sodet_status sd_write_coco_detections(const char *path, const sd_gather *g, const sodet_eval_input *in, sodet_err *err);
 /* The devkit's result files, <folder>/<prefix><class>.txt: `image score xmin ymin xmax ymax`, corners 1-based and inclusive. */

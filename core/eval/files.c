@@ -30,9 +30,9 @@ sodet_status sd_eval_files(const sd_eval_files_request *q, sd_text *out, sodet_e
 {
     sd_gather *g = NULL;
     sodet_eval_input in;
-    sodet_status s = sd_read_coco_truth(q->ground_truth, &g, err);
+    sodet_status s = sd_read_coco_truth(q->ground_truth, q->n_threads, &g, err);
     if (s == SODET_OK)
-        s = sd_read_coco_detections(q->detections, g, err);
+        s = sd_read_coco_detections(q->detections, g, q->n_threads, err);
     if (s == SODET_OK)
         s = sd_gather_finish(g, q->n_threads, &in, err);
     if (s == SODET_OK && q->json)

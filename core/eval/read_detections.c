@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/parallel.h"
 #include "core/eval/read.h"
 
 typedef struct row {
@@ -11,21 +12,21 @@ typedef struct row {
 
 typedef struct results {
     sd_json json;
+    uint32_t n_threads;
     sd_pool names;
-    row *rows;
-    uint64_t n, capacity;
+    sd_json_rows rows;             /* of `row` */
     sd_named *images, *categories; /* the file's own */
     uint64_t n_images, image_capacity, n_categories, category_capacity;
-    uint64_t strangers; /* of categories that the ground truth does not have */
 } results;
 
-static void read_result(results *r, row *to)
+static void read_result(sd_json *j, void *context, void *out)
 {
     enum { IMAGE = 1, CATEGORY = 2, BOX = 4, SCORE = 8, EVERYTHING = 15 };
     static const char *const members[] = {"image_id", "category_id", "bbox", "score"};
-    sd_json *j = &r->json;
+    row *to = out;
     sd_json_string key;
     unsigned seen = 0;
+    (void)context;
     for (sd_json_enter(j, '{'); sd_json_key(j, &key);) {
         if (sd_json_is(key, "image_id")) {
             to->image = sd_read_id(j);
@@ -49,13 +50,7 @@ static void read_result(results *r, row *to)
 
 static void read_list(results *r)
 {
-    for (sd_json_enter(&r->json, '['); sd_json_item(&r->json);) {
-        if (sd_grow(&r->rows, &r->capacity, r->n + 1, sizeof *r->rows, NULL) != SODET_OK) {
-            sd_json_fail(&r->json, "no memory");
-            return;
-        }
-        read_result(r, &r->rows[r->n++]);
-    }
+    sd_json_read_rows(&r->json, r->n_threads, sizeof(row), read_result, NULL, &r->rows);
 }
 
 static void read_named_list(results *r, const char *name_key, sd_named **list, uint64_t *n, uint64_t *capacity)
@@ -160,60 +155,108 @@ static int64_t linked(const link_row *links, uint64_t n, int64_t id)
     return found ? found->index : -1;
 }
 
-/* The row's image becomes its index, its category the label (-1: left out); counts at first[image + 1]. */
-static sodet_status resolve(results *r, const sd_gather *g, const char *path, uint64_t *first, sodet_err *err)
+/* Detections of one image that follow one another, those of strange categories apart; `at`: where the first is to stand. */
+typedef struct run {
+    uint64_t image, n, at;
+} run;
+
+/* What became of a piece of the rows. */
+typedef struct resolved {
+    run *runs;
+    uint64_t n_runs, capacity;
+    uint64_t strangers; /* of categories that the ground truth does not have */
+    uint64_t lost;      /* the first row whose image the ground truth does not have, or the number of rows */
+    bool no_memory;
+} resolved;
+
+typedef struct placing {
+    results *r;
+    sd_gather *g;
+    link_row *images, *categories; /* NULL: ids are the ground truth's */
+    resolved *pieces;
+} placing;
+
+static int64_t label_of(const placing *p, int64_t category)
 {
-    link_row *images = r->n_images ? link_images(r, g) : NULL, *categories = r->n_categories ? link_categories(r, g) : NULL;
-    sodet_status s = SODET_OK;
-    if ((r->n_images && !images) || (r->n_categories && !categories))
-        s = SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path);
-    int64_t last_id = 0, last = -1;
-    for (uint64_t i = 0; i < r->n && s == SODET_OK; i++) {
-        row *x = &r->rows[i];
-        if (last < 0 || x->image != last_id) { /* detections of an image mostly stand together */
-            last_id = x->image;
-            last = images ? linked(images, r->n_images, x->image) : sd_gather_image_of(g, x->image);
-        }
-        if (last < 0) {
-            s = SODET_FAIL(err, SODET_E_INVALID, "%s: detection %llu is of image %lld, which the ground truth does not have", path,
-                           (unsigned long long)i + 1, (long long)x->image);
-            break;
-        }
-        x->image = last;
-        x->category = categories ? linked(categories, r->n_categories, x->category) : sd_gather_label(g, x->category);
-        if (x->category < 0)
-            r->strangers++;
-        else
-            first[last + 1]++;
-    }
-    sd_free(images);
-    sd_free(categories);
-    return s;
+    return p->categories ? linked(p->categories, p->r->n_categories, category) : sd_gather_label(p->g, category);
 }
 
-static sodet_status place(results *r, sd_gather *g, const char *path, sodet_err *err)
+static int64_t image_of(const placing *p, int64_t image)
 {
-    sd_flat *f = &g->flat;
-    uint64_t *next = sd_alloc(g->n_images + 1, sizeof *next);
-    sd_free(f->detections);
-    sd_free(f->detection_xywh);
-    sd_free(f->scores);
-    f->detections = sd_alloc(r->n + 1, sizeof *f->detections);
-    f->detection_xywh = sd_alloc(r->n + 1, 4 * sizeof *f->detection_xywh);
-    f->scores = sd_alloc(r->n + 1, sizeof *f->scores);
-    memset(f->detection_first, 0, (g->n_images + 1) * sizeof *f->detection_first);
-    sodet_status s = next && f->detections && f->detection_xywh && f->scores
-                         ? resolve(r, g, path, f->detection_first, err)
-                         : SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for %llu detections", path, (unsigned long long)r->n);
-    for (uint64_t i = 0; i < g->n_images && s == SODET_OK; i++) {
-        next[i] = f->detection_first[i];
-        f->detection_first[i + 1] += f->detection_first[i];
+    return p->images ? linked(p->images, p->r->n_images, image) : sd_gather_image_of(p->g, image);
+}
+
+static bool count(resolved *to, int64_t image)
+{
+    if (to->n_runs && to->runs[to->n_runs - 1].image == (uint64_t)image) {
+        to->runs[to->n_runs - 1].n++;
+        return true;
     }
-    for (uint64_t i = 0; i < r->n && s == SODET_OK; i++) {
-        const row *x = &r->rows[i];
+    if (sd_grow(&to->runs, &to->capacity, to->n_runs + 1, sizeof *to->runs, NULL) != SODET_OK)
+        return false;
+    to->runs[to->n_runs++] = (run){.image = (uint64_t)image, .n = 1};
+    return true;
+}
+
+/* Each row's image becomes its index, its category the label, -1: left out. */
+static void resolve_piece(void *context, uint32_t worker, uint64_t item)
+{
+    enum { RECENT = 256 };
+    const placing *p = context;
+    const sd_json_piece *from = &p->r->rows.pieces[item];
+    resolved *to = &p->pieces[item];
+    struct {
+        int64_t category, label;
+        bool known;
+    } recent[RECENT] = {{0}};
+    int64_t last_id = 0, last = -1;
+    (void)worker;
+    to->lost = from->n;
+    for (uint64_t i = 0; i < from->n; i++) {
+        row *x = (row *)from->rows + i;
+        if (last < 0 || x->image != last_id) { /* detections of an image mostly stand together */
+            last_id = x->image;
+            last = image_of(p, x->image);
+        }
+        if (last < 0) {
+            to->lost = i;
+            return;
+        }
+        uint32_t slot = (uint32_t)((uint64_t)x->category % RECENT);
+        if (!recent[slot].known || recent[slot].category != x->category) {
+            recent[slot].category = x->category;
+            recent[slot].label = label_of(p, x->category);
+            recent[slot].known = true;
+        }
+        x->image = last;
+        x->category = recent[slot].label;
+        if (x->category < 0)
+            to->strangers++;
+        else if (!count(to, last)) {
+            to->no_memory = true;
+            return;
+        }
+    }
+}
+
+/* The flat arrays begin each image's detections with those of the first piece. */
+static void place_piece(void *context, uint32_t worker, uint64_t item)
+{
+    const placing *p = context;
+    const sd_json_piece *from = &p->r->rows.pieces[item];
+    const run *now = p->pieces[item].runs;
+    sd_flat *f = &p->g->flat;
+    uint64_t in_run = 0;
+    (void)worker;
+    for (uint64_t i = 0; i < from->n; i++) {
+        const row *x = (const row *)from->rows + i;
         if (x->category < 0)
             continue;
-        uint64_t k = next[x->image]++;
+        if (in_run == now->n) {
+            now++;
+            in_run = 0;
+        }
+        uint64_t k = now->at + in_run++;
         const double *b = x->xywh;
         f->detections[k] = (sodet_detection){.box = {(float)b[0], (float)b[1], (float)(b[0] + b[2]), (float)(b[1] + b[3])},
                                              .score = (float)x->score,
@@ -221,14 +264,83 @@ static sodet_status place(results *r, sd_gather *g, const char *path, sodet_err 
         memcpy(f->detection_xywh + 4 * k, b, sizeof x->xywh);
         f->scores[k] = x->score;
     }
+}
+
+static sodet_status resolve(placing *p, const char *path, uint64_t *strangers, sodet_err *err)
+{
+    results *r = p->r;
+    if (r->n_images)
+        p->images = link_images(r, p->g);
+    if (r->n_categories)
+        p->categories = link_categories(r, p->g);
+    if ((r->n_images && !p->images) || (r->n_categories && !p->categories))
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path);
+    sd_parallel(r->n_threads, r->rows.n_pieces, resolve_piece, p);
+    for (uint64_t i = 0; i < r->rows.n_pieces; i++) {
+        const sd_json_piece *from = &r->rows.pieces[i];
+        const resolved *x = &p->pieces[i];
+        if (x->no_memory)
+            return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path);
+        if (x->lost < from->n)
+            return SODET_FAIL(err, SODET_E_INVALID, "%s: detection %llu is of image %lld, which the ground truth does not have", path,
+                              (unsigned long long)(from->first + x->lost + 1), (long long)((const row *)from->rows)[x->lost].image);
+        *strangers += x->strangers;
+    }
+    return SODET_OK;
+}
+
+/* Where each image's detections begin, and each run's. */
+static void arrange(placing *p, uint64_t *next)
+{
+    uint64_t *first = p->g->flat.detection_first, n = p->r->rows.n_pieces;
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < p->pieces[i].n_runs; k++)
+            first[p->pieces[i].runs[k].image + 1] += p->pieces[i].runs[k].n;
+    for (uint64_t i = 0; i < p->g->n_images; i++) {
+        next[i] = first[i];
+        first[i + 1] += first[i];
+    }
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < p->pieces[i].n_runs; k++) {
+            run *x = &p->pieces[i].runs[k];
+            x->at = next[x->image];
+            next[x->image] += x->n;
+        }
+}
+
+static sodet_status place(results *r, sd_gather *g, const char *path, sodet_err *err)
+{
+    sd_flat *f = &g->flat;
+    const uint64_t n = r->rows.n;
+    placing p = {.r = r, .g = g, .pieces = sd_alloc(r->rows.n_pieces + 1, sizeof *p.pieces)};
+    uint64_t *next = sd_alloc(g->n_images + 1, sizeof *next), strangers = 0;
+    sd_free(f->detections);
+    sd_free(f->detection_xywh);
+    sd_free(f->scores);
+    f->detections = sd_alloc(n + 1, sizeof *f->detections);
+    f->detection_xywh = sd_alloc(n + 1, 4 * sizeof *f->detection_xywh);
+    f->scores = sd_alloc(n + 1, sizeof *f->scores);
+    memset(f->detection_first, 0, (g->n_images + 1) * sizeof *f->detection_first);
+    sodet_status s = p.pieces && next && f->detections && f->detection_xywh && f->scores
+                         ? resolve(&p, path, &strangers, err)
+                         : SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for %llu detections", path, (unsigned long long)n);
+    if (s == SODET_OK) {
+        arrange(&p, next);
+        sd_parallel(r->n_threads, r->rows.n_pieces, place_piece, &p);
+    }
+    for (uint64_t i = 0; p.pieces && i < r->rows.n_pieces; i++)
+        sd_free(p.pieces[i].runs);
+    sd_free(p.pieces);
+    sd_free(p.images);
+    sd_free(p.categories);
     sd_free(next);
-    if (s == SODET_OK && r->strangers)
+    if (s == SODET_OK && strangers)
         sd_log(SD_LOG_WARN, "%s: %llu of %llu detections are of categories that the ground truth does not have; they are left out", path,
-               (unsigned long long)r->strangers, (unsigned long long)r->n);
+               (unsigned long long)strangers, (unsigned long long)n);
     return s;
 }
 
-sodet_status sd_read_coco_detections(const char *path, sd_gather *g, sodet_err *err)
+sodet_status sd_read_coco_detections(const char *path, sd_gather *g, uint32_t n_threads, sodet_err *err)
 {
     char *text;
     uint64_t n;
@@ -237,14 +349,14 @@ sodet_status sd_read_coco_detections(const char *path, sd_gather *g, sodet_err *
     sodet_status s = sd_file_read(path, 0, &text, &n, err);
     if (s != SODET_OK)
         return s;
-    results r = {.n = 0};
+    results r = {.n_threads = n_threads};
     sd_json_open(&r.json, path, text, n, err);
     read_all(&r);
     s = sd_json_close(&r.json);
     sd_free(text);
     if (s == SODET_OK)
         s = place(&r, g, path, err);
-    sd_free(r.rows);
+    sd_json_rows_free(&r.rows);
     sd_free(r.images);
     sd_free(r.categories);
     sd_pool_clear(&r.names);

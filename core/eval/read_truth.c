@@ -19,8 +19,8 @@ typedef struct truth {
     uint64_t n_images, image_capacity;
     sd_named *categories;
     uint64_t n_categories, category_capacity;
-    row *rows;
-    uint64_t n_rows, row_capacity;
+    sd_json_rows rows; /* of `row` */
+    uint32_t n_threads;
     uint64_t strangers; /* annotations whose image is not listed */
 } truth;
 
@@ -95,12 +95,13 @@ static void read_categories(truth *t)
     }
 }
 
-static void read_annotation(truth *t, row *r)
+static void read_annotation(sd_json *j, void *context, void *out)
 {
     enum { IMAGE = 1, CATEGORY = 2, BOX = 4, AREA = 8 };
-    sd_json *j = &t->json;
+    row *r = out;
     sd_json_string key;
     unsigned seen = 0;
+    (void)context;
     for (sd_json_enter(j, '{'); sd_json_key(j, &key);) {
         if (sd_json_is(key, "image_id")) {
             r->image = sd_read_id(j);
@@ -131,14 +132,7 @@ static void read_annotation(truth *t, row *r)
 
 static void read_annotations(truth *t)
 {
-    for (sd_json_enter(&t->json, '['); sd_json_item(&t->json);) {
-        if (sd_grow(&t->rows, &t->row_capacity, t->n_rows + 1, sizeof *t->rows, NULL) != SODET_OK) {
-            sd_json_fail(&t->json, "no memory");
-            return;
-        }
-        t->rows[t->n_rows] = (row){.image = 0};
-        read_annotation(t, &t->rows[t->n_rows++]);
-    }
+    sd_json_read_rows(&t->json, t->n_threads, sizeof(row), read_annotation, NULL, &t->rows);
 }
 
 static void read_all(truth *t)
@@ -226,10 +220,10 @@ int64_t sd_gather_image_of(const sd_gather *g, int64_t key)
 }
 
 /* The row's image becomes its index, its category the label; counts at first[image + 1]. */
-static sodet_status resolve(truth *t, const sd_gather *g, const char *path, uint64_t *first, sodet_err *err)
+static sodet_status resolve(truth *t, const sd_gather *g, const char *path, const sd_json_piece *p, uint64_t *first, sodet_err *err)
 {
-    for (uint64_t i = 0; i < t->n_rows; i++) {
-        row *r = &t->rows[i];
+    for (uint64_t i = 0; i < p->n; i++) {
+        row *r = (row *)p->rows + i;
         int64_t label = sd_gather_label(g, r->category);
         if (label < 0)
             return SODET_FAIL(err, SODET_E_INVALID, "%s: annotation %lld has category_id %lld, which `categories` does not list", path,
@@ -244,24 +238,10 @@ static sodet_status resolve(truth *t, const sd_gather *g, const char *path, uint
     return SODET_OK;
 }
 
-static sodet_status place(truth *t, sd_gather *g, const char *path, sodet_err *err)
+static void place_piece(const sd_json_piece *p, sd_flat *f, uint64_t *next)
 {
-    sd_flat *f = &g->flat;
-    uint64_t *next = sd_alloc(g->n_images + 1, sizeof *next);
-    f->object_first = sd_alloc(g->n_images + 1, sizeof *f->object_first);
-    f->detection_first = sd_alloc(g->n_images + 1, sizeof *f->detection_first);
-    f->objects = sd_alloc(t->n_rows + 1, sizeof *f->objects);
-    f->object_xywh = sd_alloc(t->n_rows + 1, 4 * sizeof *f->object_xywh);
-    f->detections = sd_alloc(1, sizeof *f->detections);
-    sodet_status s = next && f->object_first && f->detection_first && f->objects && f->object_xywh && f->detections
-                         ? resolve(t, g, path, f->object_first, err)
-                         : SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for %llu annotations", path, (unsigned long long)t->n_rows);
-    for (uint64_t i = 0; i < g->n_images && s == SODET_OK; i++) {
-        next[i] = f->object_first[i];
-        f->object_first[i + 1] += f->object_first[i];
-    }
-    for (uint64_t i = 0; i < t->n_rows && s == SODET_OK; i++) {
-        const row *r = &t->rows[i];
+    for (uint64_t i = 0; i < p->n; i++) {
+        const row *r = (const row *)p->rows + i;
         if (r->image < 0)
             continue;
         uint64_t k = next[r->image]++;
@@ -273,6 +253,29 @@ static sodet_status place(truth *t, sd_gather *g, const char *path, sodet_err *e
                                        .id = r->id};
         memcpy(f->object_xywh + 4 * k, b, sizeof r->xywh);
     }
+}
+
+static sodet_status place(truth *t, sd_gather *g, const char *path, sodet_err *err)
+{
+    sd_flat *f = &g->flat;
+    const uint64_t n = t->rows.n;
+    uint64_t *next = sd_alloc(g->n_images + 1, sizeof *next);
+    f->object_first = sd_alloc(g->n_images + 1, sizeof *f->object_first);
+    f->detection_first = sd_alloc(g->n_images + 1, sizeof *f->detection_first);
+    f->objects = sd_alloc(n + 1, sizeof *f->objects);
+    f->object_xywh = sd_alloc(n + 1, 4 * sizeof *f->object_xywh);
+    f->detections = sd_alloc(1, sizeof *f->detections);
+    sodet_status s = SODET_OK;
+    if (!next || !f->object_first || !f->detection_first || !f->objects || !f->object_xywh || !f->detections)
+        s = SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for %llu annotations", path, (unsigned long long)n);
+    for (uint64_t i = 0; i < t->rows.n_pieces && s == SODET_OK; i++)
+        s = resolve(t, g, path, &t->rows.pieces[i], f->object_first, err);
+    for (uint64_t i = 0; i < g->n_images && s == SODET_OK; i++) {
+        next[i] = f->object_first[i];
+        f->object_first[i + 1] += f->object_first[i];
+    }
+    for (uint64_t i = 0; i < t->rows.n_pieces && s == SODET_OK; i++)
+        place_piece(&t->rows.pieces[i], f, next);
     sd_free(next);
     if (s == SODET_OK && t->strangers)
         sd_log(SD_LOG_WARN, "%s: %llu annotations are of images that it does not list; they are left out", path,
@@ -280,7 +283,7 @@ static sodet_status place(truth *t, sd_gather *g, const char *path, sodet_err *e
     return s;
 }
 
-sodet_status sd_read_coco_truth(const char *path, sd_gather **out, sodet_err *err)
+sodet_status sd_read_coco_truth(const char *path, uint32_t n_threads, sd_gather **out, sodet_err *err)
 {
     char *text;
     uint64_t n;
@@ -288,7 +291,7 @@ sodet_status sd_read_coco_truth(const char *path, sd_gather **out, sodet_err *er
     sodet_status s = sd_file_read(path, 0, &text, &n, err);
     if (s != SODET_OK)
         return s;
-    truth t = {.n_rows = 0};
+    truth t = {.n_threads = n_threads};
     sd_json_open(&t.json, path, text, n, err);
     read_all(&t);
     s = sd_json_close(&t.json);
@@ -305,7 +308,7 @@ sodet_status sd_read_coco_truth(const char *path, sd_gather **out, sodet_err *er
     }
     sd_free(t.images);
     sd_free(t.categories);
-    sd_free(t.rows);
+    sd_json_rows_free(&t.rows);
     sd_pool_clear(&t.names);
     return s;
 }

@@ -24,6 +24,17 @@ void sodet_emit_line(sodet_eval_sink *out, const char *format, ...)
     sd_text_append(&out->lines, "\n", 1);
 }
 
+void sodet_emit_phase(sodet_eval_sink *out, const char *name)
+{
+    double now = sd_now();
+    if (out->n_phases < SD_EVAL_PHASES) {
+        sd_eval_phase *p = &out->phases[out->n_phases++];
+        snprintf(p->name, sizeof p->name, "%s", name);
+        p->seconds = now - out->since;
+    }
+    out->since = now;
+}
+
 void sd_eval_sink_clear(sodet_eval_sink *sink)
 {
     sd_free(sink->metrics);
@@ -77,6 +88,7 @@ sodet_status sd_evaluate(const sd_instance *evaluator, const sodet_eval_input *i
 {
     const sodet_evaluator_ops *ops = evaluator->ops;
     sd_eval_sink_clear(sink);
+    sink->since = sd_now();
     sodet_status s = ops->evaluate(evaluator->self, in, sink, err);
     if (s == SODET_OK && (sink->failed || sink->lines.failed))
         s = SODET_FAIL(err, SODET_E_MEMORY, "no memory for the report");

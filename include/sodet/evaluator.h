@@ -36,6 +36,8 @@ typedef struct sodet_eval_sink sodet_eval_sink;
 SODET_EXPORT void sodet_emit_metric(sodet_eval_sink *out, const char *name, double value);
 SODET_EXPORT void sodet_emit_line(sodet_eval_sink *out, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* of the printed report */
+/* What was done since the last such call, or since evaluate was called, has this name: `sodet bench` tells how long each took. */
+SODET_EXPORT void sodet_emit_phase(sodet_eval_sink *out, const char *name);
 
 typedef struct sodet_evaluator_ops {
     uint32_t struct_size, flags;

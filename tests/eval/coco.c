@@ -22,10 +22,10 @@ static sd_gather *load(const char *truth, const char *detections, uint32_t n_thr
 {
     sodet_err err = SODET_ERR_INIT;
     sd_gather *g = NULL;
-    CHECK_OK(sd_read_coco_truth(truth, &g, &err));
+    CHECK_OK(sd_read_coco_truth(truth, n_threads, &g, &err));
     if (!g)
         return NULL;
-    CHECK_OK(sd_read_coco_detections(detections, g, &err));
+    CHECK_OK(sd_read_coco_detections(detections, g, n_threads, &err));
     CHECK_OK(sd_gather_finish(g, n_threads, in, &err));
     return g;
 }

@@ -25,7 +25,7 @@ static void truth(void)
     sodet_err err = SODET_ERR_INIT;
     sd_gather *g = NULL;
     sodet_eval_input in;
-    CHECK_OK(sd_read_coco_truth(put("g.json", good), &g, &err));
+    CHECK_OK(sd_read_coco_truth(put("g.json", good), 2, &g, &err));
     if (!g)
         return;
     CHECK_OK(sd_gather_finish(g, 3, &in, &err));
@@ -54,7 +54,7 @@ static void truth(void)
         {"{" IMAGES ",\"annotations\":[" OBJECT "]," CLASSES "}}", "line 1"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        CHECK_FAILS(sd_read_coco_truth(put("bad.json", bad[i].text), &g, &err), SODET_E_INVALID, bad[i].says);
+        CHECK_FAILS(sd_read_coco_truth(put("bad.json", bad[i].text), 2, &g, &err), SODET_E_INVALID, bad[i].says);
         CHECK(!g && strstr(err.text, "bad.json"));
     }
 }
@@ -64,7 +64,7 @@ static void detections(void)
     sodet_err err = SODET_ERR_INIT;
     sd_gather *g = NULL;
     sodet_eval_input in;
-    CHECK_OK(sd_read_coco_truth(put("g.json", good), &g, &err));
+    CHECK_OK(sd_read_coco_truth(put("g.json", good), 2, &g, &err));
     if (!g)
         return;
     static const struct {
@@ -89,16 +89,37 @@ static void detections(void)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *path = put("d.json", files[i].text);
         if (files[i].says) {
-            CHECK_FAILS(sd_read_coco_detections(path, g, &err), SODET_E_INVALID, files[i].says);
+            CHECK_FAILS(sd_read_coco_detections(path, g, 2, &err), SODET_E_INVALID, files[i].says);
             continue;
         }
-        CHECK_OK(sd_read_coco_detections(path, g, &err));
+        CHECK_OK(sd_read_coco_detections(path, g, 2, &err));
         CHECK_OK(sd_gather_finish(g, 1, &in, &err));
         CHECK_EQ(in.detection_first[in.n_images], files[i].n);
     }
-    CHECK_OK(sd_read_coco_detections(put("d.json", files[3].text), g, &err));
+    CHECK_OK(sd_read_coco_detections(put("d.json", files[3].text), g, 2, &err));
     CHECK_OK(sd_gather_finish(g, 1, &in, &err));
     CHECK(in.detection_first[1] == 1 && in.detections[0].label == 1);
+
+    /* Category ids whose labels are remembered in the same place. */
+    sd_gather *far = NULL;
+    static const char apart[] =
+        "{" IMAGES ",\"annotations\":[],\"categories\":[{\"id\":9,\"name\":\"a\"},{\"id\":265,\"name\":\"b\"},{\"id\":-247,"
+        "\"name\":\"c\"}]}";
+    static const int64_t ids[] = {265, 9, 265, -247, 9}, labels[] = {2, 1, 2, 0, 1};
+    sd_text list = {0};
+    for (int i = 0; i < 5; i++)
+        sd_text_printf(&list, "%s{\"image_id\":7,\"category_id\":%d,\"bbox\":[1,2,3,4],\"score\":1}", i ? "," : "[", (int)ids[i]);
+    sd_text_printf(&list, "]");
+    CHECK_OK(sd_read_coco_truth(put("far.json", apart), 2, &far, &err));
+    CHECK_OK(sd_read_coco_detections(put("d.json", list.text), far, 2, &err));
+    CHECK_OK(sd_gather_finish(far, 1, &in, &err));
+    CHECK_EQ(in.detection_first[2], 5);
+    for (uint64_t i = 0; i < 5; i++)
+        CHECK_EQ(in.detections[i].label, labels[i]);
+    sd_text_free(&list);
+    sd_gather_free(far);
+    CHECK_OK(sd_read_coco_detections(put("d.json", files[3].text), g, 2, &err));
+    CHECK_OK(sd_gather_finish(g, 1, &in, &err));
 
     /* The devkit's files: one per class, corners 1-based and inclusive; a class without detections has an empty one. */
     char text_folder[1200];
@@ -116,7 +137,7 @@ static void detections(void)
     sd_free(text);
 
     /* O-28: no detections are a valid file. */
-    CHECK_OK(sd_read_coco_detections(put("d.json", "[]"), g, &err));
+    CHECK_OK(sd_read_coco_detections(put("d.json", "[]"), g, 2, &err));
     CHECK_OK(sd_gather_finish(g, 1, &in, &err));
     snprintf(path, sizeof path, "%s/empty.json", folder);
     CHECK_OK(sd_write_coco_detections(path, g, &in, &err));

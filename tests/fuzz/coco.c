@@ -24,17 +24,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     sd_gather *g = NULL;
     sodet_eval_input in;
     err = (sodet_err)SODET_ERR_INIT;
-    s = sd_read_coco_truth(fuzz_file(bytes, n), &g, &err);
+    s = sd_read_coco_truth(fuzz_file(bytes, n), 1, &g, &err);
     fuzz_said(s, err.text);
     if (s == SODET_OK)
         fuzz_said(sd_gather_finish(g, 1, &in, &err), err.text);
     sd_gather_free(g);
 
     g = NULL;
-    if (sd_read_coco_truth(fuzz_file((const uint8_t *)truth, sizeof truth - 1), &g, &err) != SODET_OK)
+    if (sd_read_coco_truth(fuzz_file((const uint8_t *)truth, sizeof truth - 1), 1, &g, &err) != SODET_OK)
         __builtin_trap();
     err = (sodet_err)SODET_ERR_INIT;
-    fuzz_said(sd_read_coco_detections(fuzz_file(bytes, n), g, &err), err.text);
+    fuzz_said(sd_read_coco_detections(fuzz_file(bytes, n), g, 1, &err), err.text);
     sd_gather_free(g);
     return 0;
 }

@@ -150,6 +150,7 @@ static sodet_status evaluate(const void *self, const sodet_eval_input *in, sodet
     sodet_status status = sodet_eval_group(in, &j.run.groups, err);
     if (status != SODET_OK)
         return status;
+    sodet_emit_phase(out, "group");
     coco_params(&j.run);
     size_t n = (size_t)j.run.groups.detection_first[in->n_classes] + 1;
     j.run.marks = malloc(n * sizeof *j.run.marks);
@@ -159,8 +160,10 @@ static sodet_status evaluate(const void *self, const sodet_eval_input *in, sodet
     int good = j.run.marks && j.order && j.spare && j.scores && make_blocks(&j);
     if (good) {
         sodet_eval_parallel(in->n_threads, j.n_blocks + in->n_classes, match_or_rank, &j);
+        sodet_emit_phase(out, "match");
         if (!atomic_load(&j.out_of_memory))
             sodet_eval_parallel(in->n_threads, (uint64_t)in->n_classes * AREAS, accumulate, &j);
+        sodet_emit_phase(out, "accumulate");
     }
     if (!good || atomic_load(&j.out_of_memory))
         status = SODET_FAIL(err, SODET_E_MEMORY, "no memory to evaluate");
