@@ -51,10 +51,15 @@ sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, .
 /* ---- files ---- */
 /* The whole file, with a NUL behind it; refuses directories and more than `limit` bytes (0: no limit). */
 sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64_t *n, sodet_err *err);
+/* What errno says about a file that is being written: full disks with what is needed and free and what to do. need: bytes of the file
+ * that is written whole or not at all; 0: it is written bit by bit. */
+sodet_status sd_fail_write(sodet_err *err, const char *path, const char *what, uint64_t need);
 /* Writes beside it, fsyncs, renames, fsyncs the folder: at every moment the path holds the old or the new file whole. */
 sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err);
 /* The same without waiting for the disk: for the many small files of a folder that is made anew and is worthless in part. */
 sodet_status sd_file_write(const char *path, const void *bytes, uint64_t n, sodet_err *err);
+/* A rename is durable only when its folder is. Some file systems cannot sync a folder; that is not an error. */
+void sd_sync_folder_of(const char *path);
 sodet_status sd_make_folders(const char *path, sodet_err *err);          /* mkdir -p */
 char *sd_path_join(sd_pool *pool, const char *folder, const char *name); /* name itself if it is absolute */
 /* Where libsodet.so lies ("": unknown), and where the recipes were installed: seen from the library, so that an installation may lie

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static sodet_status fail_io(sodet_err *err, const char *path, const char *what)
@@ -14,7 +15,30 @@ static sodet_status fail_io(sodet_err *err, const char *path, const char *what)
     return SODET_FAIL(err, errno == ENOMEM ? SODET_E_MEMORY : SODET_E_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* Reads until the end, which need not be where stat said (pipes, files that grow). */
+static void folder_of(const char *path, char folder[4096])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, 4096, "%.*s", slash ? (int)(slash - path + (slash == path)) : 1, slash ? path : ".");
+}
+
+sodet_status sd_fail_write(sodet_err *err, const char *path, const char *what, uint64_t need)
+{
+    int e = errno;
+    char folder[4096], room[120] = "";
+    struct statvfs fs;
+    if (e != ENOSPC && e != EDQUOT && e != EFBIG)
+        return SODET_FAIL(err, e == ENOMEM ? SODET_E_MEMORY : SODET_E_IO, "%s: %s: %s", path, what, strerror(e));
+    folder_of(path, folder);
+    bool known = statvfs(folder, &fs) == 0;
+    if (need && known)
+        snprintf(room, sizeof room, "; %llu bytes are needed, %llu are free", (unsigned long long)need,
+                 (unsigned long long)fs.f_bavail * fs.f_frsize);
+    else if (need)
+        snprintf(room, sizeof room, "; %llu bytes are needed", (unsigned long long)need);
+    return SODET_FAIL(err, SODET_E_IO, "%s: %s: %s%s; make room or write elsewhere%s", path, what, strerror(e), room,
+                      need ? "; the file that was there is untouched" : "");
+}
+
 /* Room for a file's bytes, freed by sd_free: not cleared, and a large one in huge pages, whose faults would otherwise take longer than the
  * reading itself (measured: 3 ns a byte against 0.5). */
 static char *room_for(uint64_t bytes)
@@ -29,6 +53,7 @@ static char *room_for(uint64_t bytes)
     return p;
 }
 
+/* Reads until the end, which need not be where stat said (pipes, files that grow). */
 static sodet_status read_all(int fd, const char *path, uint64_t limit, uint64_t guess, char **bytes, uint64_t *n, sodet_err *err)
 {
     uint64_t capacity = guess + 2, used = 0;
@@ -84,12 +109,10 @@ sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64
     return s;
 }
 
-/* A rename is durable only when its folder is. Some file systems cannot sync a folder; that is not an error. */
-static void sync_folder_of(const char *path)
+void sd_sync_folder_of(const char *path)
 {
     char folder[4096];
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + (slash == path)) : 1, slash ? path : ".");
+    folder_of(path, folder);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         (void)fsync(fd);
@@ -105,27 +128,27 @@ static sodet_status write_whole(const char *path, const void *bytes, uint64_t n,
         return SODET_FAIL(err, SODET_E_INVALID, "%.200s...: path too long", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail_io(err, temporary, "cannot create");
+        return sd_fail_write(err, path, "cannot create its temporary file", n ? n : 1);
     const char *p = bytes;
     sodet_status s = SODET_OK;
     for (uint64_t done = 0; done < n && s == SODET_OK;) {
         uint64_t part = n - done < (1u << 30) ? n - done : 1u << 30;
         ssize_t put = write(fd, p + done, part);
         if (put < 0 && errno != EINTR)
-            s = fail_io(err, temporary, "writing");
+            s = sd_fail_write(err, path, "writing", n ? n : 1);
         else if (put > 0)
             done += (uint64_t)put;
     }
     if (s == SODET_OK && durable && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        s = fail_io(err, temporary, "writing");
+        s = sd_fail_write(err, path, "writing", n ? n : 1);
     if (close(fd) != 0 && s == SODET_OK)
-        s = fail_io(err, temporary, "writing");
+        s = sd_fail_write(err, path, "writing", n ? n : 1);
     if (s == SODET_OK && rename(temporary, path) != 0)
-        s = fail_io(err, path, "cannot rename into place");
+        s = sd_fail_write(err, path, "cannot rename into place", n ? n : 1);
     if (s != SODET_OK)
         unlink(temporary);
     else if (durable)
-        sync_folder_of(path);
+        sd_sync_folder_of(path);
     return s;
 }
 
@@ -153,7 +176,7 @@ sodet_status sd_make_folders(const char *path, sodet_err *err)
         struct stat st;
         if (mkdir(part, 0777) != 0 && (errno != EEXIST || stat(part, &st) != 0 || !S_ISDIR(st.st_mode)))
             return errno == EEXIST ? SODET_FAIL(err, SODET_E_IO, "%s: is a file, a folder is needed", part)
-                                   : fail_io(err, part, "cannot make the folder");
+                                   : sd_fail_write(err, part, "cannot make the folder", 0);
         if (i < n)
             part[i] = '/';
     }

@@ -88,7 +88,9 @@ const sd_command sd_cmd_train = {
         "best.safetensors (weights). Ctrl-C, SIGTERM and SIGHUP end it after the step with a checkpoint (exit code 130, 143, 129), SIGUSR1 "
         "too\n"
         "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there, and in that folder unless run.output\n"
-        "names another. run.report=yes writes report.html at the end, as `sodet report` does, run.tensorboard=yes events\n"
+        "names another. What the checkpoint depends on (network, input, batch, seed, training transforms) must be as it was; rates, the\n"
+        "schedule's end and what only evaluates may be changed: config.ini then says what counts. run.report=yes writes report.html at the "
+        "end, as `sodet report` does, run.tensorboard=yes events\n"
         "for TensorBoard. --overfit 8 --epochs 200 is a first run that shows whether the network can learn these data at all; lines that "
         "begin\n"
         "with \"advice:\" say what to do where it cannot, or where anchors match nothing.\n",

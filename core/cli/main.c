@@ -1,4 +1,7 @@
 /* The program: finds the command, takes the command line apart, runs, and makes the exit code. The only file that ends the process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +57,19 @@ static void bound_spinning(void)
         setenv("GOMP_SPINCOUNT", "10000", 0);
 }
 
+/* A stream that the caller has closed stays one that fails: the next file that is opened would get its number, and the messages. */
+static void occupy_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* gets the lowest free number: fd */
+}
+
 int main(int argc, char **argv)
 {
     sodet_err err = SODET_ERR_INIT;
+    occupy_closed_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file over `ulimit -f` is an error with a sentence, not an end */
     bound_spinning();
     if (argc < 2)
         return usage(stderr);

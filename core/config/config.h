@@ -63,6 +63,13 @@ char *sd_config_path(const sd_config *cfg, sd_pool *pool, const char *section, c
  * same values (paths excepted, which stay as written). */
 void sd_config_write(const sd_config *cfg, bool places, sd_text *out);
 
+/* Calls visit for every value that differs: of the core's sections, and of those sections of plugins that are filled in `now`, which are
+ * filled in `was` for it. Texts as given, or the default; what is written differently but is the same value is no difference. key "plugin"
+ * has no row, and where it differs nothing else of that section is compared. */
+typedef void sd_config_difference(void *context, const char *section, const char *key, const sodet_opt *row, const char *was,
+                                  const char *now);
+sodet_status sd_config_compare(sd_config *was, const sd_config *now, sd_config_difference *visit, void *context, sodet_err *err);
+
 /* Help of a table: one line per key with type, default, range and what it does. */
 void sd_schema_help(const sd_schema *schema, sd_text *out);
 

@@ -221,7 +221,7 @@ sodet_status sd_events_add(sd_events *e, uint64_t step, const sd_scalar *scalars
     if (record.failed)
         s = no_memory(e->path, err);
     else if (fwrite(record.text, 1, record.length, e->file) != record.length || fflush(e->file) != 0)
-        s = SODET_FAIL(err, SODET_E_IO, "%s: %s", e->path, strerror(errno));
+        s = sd_fail_write(err, e->path, "writing", 0);
     sd_text_free(&event);
     sd_text_free(&summary);
     sd_text_free(&record);

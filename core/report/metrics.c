@@ -1,5 +1,6 @@
 #include "core/report/metrics.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -72,6 +73,11 @@ sodet_status sd_metrics_read(const char *path, sd_metrics *out, sodet_err *err)
         sd_json_open(&j, path, line, (uint64_t)(end - line), err);
         read_line(&r, &j);
         s = sd_json_close(&j);
+        if (s == SODET_E_INVALID)
+            s = SODET_FAIL(err, s,
+                           "%s: line %" PRIu64
+                           " is not what a run writes, a JSON object; remove the line, or the file to do without its figures",
+                           path, out->lines + 1);
         s = s == SODET_OK ? r.status : s;
         sd_pool_clear(&r.names);
         out->lines++;

@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "core/report/events.h"
+#include "core/report/metrics.h"
 
 struct sd_report {
     sd_report_config config;
@@ -30,17 +31,23 @@ static void failed(sd_report *r, const char *file)
     if (r->status != SODET_OK)
         return;
     r->err = (sodet_err)SODET_ERR_INIT;
-    r->status = SODET_FAIL(&r->err, SODET_E_IO, "%s/%s: %s", r->config.folder, file, strerror(errno));
+    char path[4200];
+    snprintf(path, sizeof path, "%.4095s/%s", r->config.folder, file);
+    r->status = sd_fail_write(&r->err, path, "writing", 0);
 }
 
-/* Keeps the lines whose "step" is at most `last`. */
+/* Keeps the lines whose "step" is at most `last`. What curve.png could not be drawn from at the end is refused now. */
 static sodet_status cut(const char *path, uint64_t last, sodet_err *err)
 {
     char *bytes;
     uint64_t n;
+    sd_metrics m;
     if (!sd_path_exists(path))
         return SODET_OK;
-    sodet_status s = sd_file_read(path, 0, &bytes, &n, err);
+    sodet_status s = sd_metrics_read(path, &m, err);
+    sd_metrics_free(&m);
+    if (s == SODET_OK)
+        s = sd_file_read(path, 0, &bytes, &n, err);
     if (s != SODET_OK)
         return s;
     sd_text kept = {0};

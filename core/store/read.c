@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 
 enum { HEADER_LIMIT = 100 << 20 }; /* the format's own limit */
+#define DAMAGED "; use another checkpoint, or copy or fetch this one again"
 
 static const struct {
     const char *name, *file;
@@ -65,7 +66,8 @@ sodet_status sd_store_open_file(const char *path, sd_checkpoint **out, uint64_t 
     if (c->fd < 0 || fstat(c->fd, &st) != 0)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot open: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: is %s, a checkpoint is needed", path, S_ISDIR(st.st_mode) ? "a folder" : "not a file");
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: is %s, a checkpoint is needed; name a file that ends in .safetensors", path,
+                          S_ISDIR(st.st_mode) ? "a folder" : "not a file");
     *size = (uint64_t)st.st_size;
     return SODET_OK;
 }
@@ -76,7 +78,7 @@ sodet_status sd_store_pread(const sd_checkpoint *c, void *to, uint64_t n, uint64
     for (uint64_t done = 0; done < n;) {
         ssize_t k = pread(c->fd, p + done, n - done < (1u << 30) ? n - done : 1u << 30, (off_t)(offset + done));
         if (k == 0)
-            return SODET_FAIL(err, SODET_E_IO, "%s: became shorter while it was read", c->path);
+            return SODET_FAIL(err, SODET_E_IO, "%s: became shorter while it was read; is it still being copied?", c->path);
         if (k < 0 && errno != EINTR)
             return SODET_FAIL(err, SODET_E_IO, "%s: reading: %s", c->path, strerror(errno));
         done += k > 0 ? (uint64_t)k : 0;
@@ -305,8 +307,7 @@ static sodet_status check_sum(header *h, sodet_err *err)
     char digits[SD_SUM_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)sd_sum_end(&sum));
     if (memcmp(digits, h->checksum, SD_SUM_DIGITS) != 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: damaged: checksum %s, its header says %.16s; use another checkpoint", c->path, digits,
-                          h->checksum);
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: damaged: checksum %s, its header says %.16s" DAMAGED, c->path, digits, h->checksum);
     return SODET_OK;
 }
 
@@ -321,22 +322,31 @@ static const char *what_it_is(const unsigned char *b, uint64_t n)
         {"PK\x03\x04", 4, "a zip archive, as PyTorch's .pt and .pth are; weights of another system come in by `sodet import`"},
         {"\x80\x02", 2, "a Python pickle, as old PyTorch files are; weights of another system come in by `sodet import`"},
         {"\x80\x04", 2, "a Python pickle; save its tensors with safetensors"},
-        {"\x89HDF", 4, "an HDF5 file"},
+        {"\x89HDF", 4, "an HDF5 file; save its tensors with safetensors"},
         {"\x7f"
          "ELF",
-         4, "an ELF file"},
+         4, "an ELF file; a plugin is named in the INI"},
         {"\x1f\x8b", 2, "compressed with gzip; unpack it first"},
-        {"\x93NUMPY", 6, "a NumPy file"},
-        {"GGUF", 4, "a GGUF file"},
+        {"\x93NUMPY", 6, "a NumPy file; save its arrays with safetensors"},
+        {"GGUF", 4, "a GGUF file; save its tensors with safetensors"},
         {"version https://git-lfs", 23, "a Git LFS pointer; the file itself has not been fetched"},
-        {"{", 1, "a text file"},
-        {"[", 1, "a text file"},
-        {"<", 1, "a text file"},
+        {"{", 1, "a text file; an INI comes before the weights"},
+        {"[", 1, "a text file; an INI comes before the weights"},
+        {"<", 1, "a text file; an INI comes before the weights"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (n >= known[i].n && memcmp(b, known[i].magic, known[i].n) == 0)
             return known[i].what;
-    return "neither a checkpoint nor another safetensors file";
+    return "neither a checkpoint nor another safetensors file; name a run's folder, or a file that ends in .safetensors";
+}
+
+/* Puts what can be done behind the text of an error about a damaged file. */
+static sodet_status with_remedy(sodet_status s, sodet_err *err)
+{
+    size_t n = err ? strlen(err->text) : 0;
+    if (err && s == SODET_E_INVALID)
+        snprintf(err->text + n, sizeof err->text - n, DAMAGED);
+    return s;
 }
 
 static sodet_status open_content(sd_checkpoint *c, uint64_t size, uint32_t flags, char **text, sodet_err *err)
@@ -349,28 +359,29 @@ static sodet_status open_content(sd_checkpoint *c, uint64_t size, uint32_t flags
         return s;
     memcpy(&h.length, begin, 8);
     if (size == 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: is empty, a checkpoint is needed", c->path);
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: is empty, a checkpoint is needed" DAMAGED, c->path);
     if (sd_store_is_torch(begin, n) && flags & SD_CHECKPOINT_FOREIGN)
         return sd_store_read_torch(c, size, begin, err);
     if (size < 10 || h.length < 2 || h.length > HEADER_LIMIT || begin[8] != '{')
         return SODET_FAIL(err, SODET_E_INVALID, "%s: is not a checkpoint: it is %s", c->path, what_it_is(begin, n));
     if (h.length > size - 8)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: %llu bytes, its header alone has %llu", c->path, (unsigned long long)size,
-                          (unsigned long long)(h.length + 8));
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: %llu bytes, its header alone has %llu" DAMAGED, c->path,
+                          (unsigned long long)size, (unsigned long long)(h.length + 8));
     h.data = size - 8 - h.length;
     *text = sd_alloc(h.length + 1, 1);
     if (!*text)
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for its header", c->path);
     h.text = *text;
     s = sd_store_pread(c, *text, h.length, 8, err);
-    if (s == SODET_OK)
-        s = read_header(&h, err);
+    if (s != SODET_OK)
+        return s;
+    s = read_header(&h, err);
     if (s == SODET_OK)
         s = sd_store_index(c, err);
     if (s == SODET_OK)
         s = check_offsets(&h, err);
     if (s != SODET_OK)
-        return s;
+        return with_remedy(s, err);
     const char *format = sd_checkpoint_meta(c, "format");
     bool own = format && strncmp(format, "sodet/", 6) == 0;
     if (own && strcmp(format, SD_FORMAT) != 0)
@@ -381,7 +392,7 @@ static sodet_status open_content(sd_checkpoint *c, uint64_t size, uint32_t flags
                           "%s: is a safetensors file of another tool, not a checkpoint of sodet; its weights come in by `sodet import`",
                           c->path);
     if (own && !h.checksum)
-        return SODET_FAIL(err, SODET_E_INVALID, "%s: damaged: it has no checksum", c->path);
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: damaged: it has no checksum" DAMAGED, c->path);
     return own ? check_sum(&h, err) : SODET_OK;
 }
 

@@ -28,25 +28,9 @@ typedef struct writer {
 static const char *const file_type[] = {
     [SD_F32] = "F32", [SD_F64] = "F64", [SD_I32] = "I32", [SD_I64] = "I64", [SD_U8] = "U8", [SD_F16] = "F16", [SD_BF16] = "BF16"};
 
-static void folder_of(const char *path, char folder[4096])
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, 4096, "%.*s", slash ? (int)(slash - path + (slash == path)) : 1, slash ? path : ".");
-}
-
 static sodet_status fail_io(const writer *w, const char *what, sodet_err *err)
 {
-    int e = errno;
-    if (e != ENOSPC && e != EDQUOT && e != EFBIG)
-        return SODET_FAIL(err, SODET_E_IO, "%s: %s: %s", w->path, what, strerror(e));
-    char folder[4096];
-    struct statvfs fs;
-    folder_of(w->path, folder);
-    if (statvfs(folder, &fs) != 0)
-        return SODET_FAIL(err, SODET_E_IO, "%s: %s: %s; %llu bytes are needed; the file that was there is untouched", w->path, what,
-                          strerror(e), (unsigned long long)w->need);
-    return SODET_FAIL(err, SODET_E_IO, "%s: %s: %s; %llu bytes are needed, %llu are free; the file that was there is untouched", w->path,
-                      what, strerror(e), (unsigned long long)w->need, (unsigned long long)fs.f_bavail * fs.f_frsize);
+    return sd_fail_write(err, w->path, what, w->need);
 }
 
 static void put_json_string(sd_text *t, const char *s)
@@ -274,13 +258,7 @@ static sodet_status put_all(writer *w, sd_fetch fetch, void *context, sodet_err 
         return fail_io(w, "writing", err);
     if (rename(w->temporary, w->path) != 0)
         return fail_io(w, "cannot rename into place", err);
-    char folder[4096];
-    folder_of(w->path, folder);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) { /* a rename is durable only when its folder is; some file systems cannot sync one */
-        (void)fsync(fd);
-        close(fd);
-    }
+    sd_sync_folder_of(w->path);
     return SODET_OK;
 }
 

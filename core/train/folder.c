@@ -120,7 +120,7 @@ sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool r
     sd_pool pool = {0};
     sd_text ini = {0};
     char *path = sd_path_join(&pool, folder, "config.ini");
-    if (s == SODET_OK && path && !sd_path_exists(path)) {
+    if (s == SODET_OK && path) {
         sd_config_write(cfg, true, &ini);
         s = ini.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %s", path) : sd_file_write_atomic(path, ini.text, ini.length, err);
     }

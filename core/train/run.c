@@ -7,6 +7,7 @@
 
 #include "core/data/model_assigner.h"
 #include "core/report/build.h"
+#include "core/train/resumed.h"
 
 /* ---- schedule ---- */
 static sodet_status make_schedule(sd_run *r, sodet_err *err)
@@ -242,6 +243,8 @@ static void introduce(const sd_run *r, bool resumed)
     sd_build_info_get(&built);
     sd_report_line(r->report, "sodet %s (%s), %s; %s", built.version, built.build, built.compiler, built.isa);
     sd_report_line(r->report, "run %s in %s%s", r->core->run.name ? r->core->run.name : "sodet", r->folder, resumed ? ", resumed" : "");
+    if (r->changed.length)
+        sd_report_line(r->report, "from here on: %s", r->changed.text);
     sd_report_line(r->report, "train: %" PRIu64 " pictures, %" PRIu64 " objects, %u classes; val: %" PRIu64 " pictures", census->images,
                    census->objects, r->facts.classes->n, r->validation ? sd_dataset_size(sd_validation_dataset(r->validation)) : 0);
     sd_report_line(r->report, "network: %" PRIu64 " parameters; device: %s%s, %u threads each, %.0f MiB planned",
@@ -265,6 +268,8 @@ static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
         s = sd_run_find_checkpoint(run->resume, &r->resume, err);
     if (s == SODET_OK && resumed)
         s = sd_state_position(r->resume, &r->state, err);
+    if (s == SODET_OK && resumed)
+        s = sd_resumed_check(r->cfg, r->resume, &r->changed, err);
     if (s == SODET_OK)
         s = sd_split_open(r->cfg, SD_SPLIT_TRAIN, NULL, 0, &r->split, err);
     if (s == SODET_OK)
@@ -314,6 +319,10 @@ void sd_run_close(sd_run *r)
     if (r->report)
         sd_run_tell_unread(r);
     sd_report_close(r->report);
+    if (r->pool && sd_device_pool_hung(r->pool)) { /* its threads may still read batches and programs */
+        memset(r, 0, sizeof *r);
+        return;
+    }
     sd_advice_free(r->advice);
     sd_infer_close(r->infer);
     sd_validation_close(r->validation);
@@ -324,6 +333,7 @@ void sd_run_close(sd_run *r)
     sd_split_close(&r->split);
     sd_checkpoint_close(r->resume);
     sd_free(r->unread.samples);
+    sd_text_free(&r->changed);
     sd_pool_clear(&r->strings);
     memset(r, 0, sizeof *r);
 }

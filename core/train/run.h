@@ -40,6 +40,7 @@ typedef struct sd_run {
     const char *terms[SD_TERMS_MOST];
     const sd_batch **batches; /* of a step */
     sd_unread unread;
+    sd_text changed; /* values that a resumed run goes on with and did not begin with */
     double began, last_save;
     const volatile sig_atomic_t *stop; /* NULL: nobody asks the run to end */
     bool broken_off;                   /* an evaluation, by stop */

@@ -124,7 +124,9 @@ SODET_EXPORT extern const char *const sodet_ratio_names[], *const sodet_anchor_o
 SODET_EXPORT extern const char *const sodet_claim_names[], *const sodet_truth_names[], *const sodet_border_names[];
 /* clang-format off */
 #define SODET_ROW_(T, name, type, ctype, field, def, lo, hi, choices, help) \
-    { name, help, type, 0, SODET_OFFSET(T, field, ctype), def, lo, hi, 0, choices }
+    SODET_FLAGGED_ROW_(T, 0, name, type, ctype, field, def, lo, hi, choices, help)
+#define SODET_FLAGGED_ROW_(T, flags, name, type, ctype, field, def, lo, hi, choices, help) \
+    { name, help, type, flags, SODET_OFFSET(T, field, ctype), def, lo, hi, 0, choices }
 
 #define SODET_SSD_BOXES_ROWS(T, m) \
     SODET_ROW_(T, "sizes", SODET_T_DOUBLE_LIST, sodet_double_list, m.sizes, NULL, 0.0001, 100000, NULL, \

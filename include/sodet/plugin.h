@@ -48,7 +48,11 @@ enum {                      /* type of an option, and the C type of its field */
        SODET_T_UINT_LIST,   /* sodet_uint_list */
        SODET_T_STRING_LIST  /* sodet_string_list; separated by commas */
 };
-enum { SODET_OPT_REQUIRED = 1, SODET_OPT_DEPRECATED = 2 };
+enum {
+    SODET_OPT_REQUIRED = 1,
+    SODET_OPT_DEPRECATED = 2,
+    SODET_OPT_LATER = 4 /* nothing that is trained depends on it: a run may be resumed with another value */
+};
 
 typedef struct sodet_size2d {
     uint32_t width, height;

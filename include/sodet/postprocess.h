@@ -43,23 +43,23 @@ SODET_EXPORT void sodet_build_detections(sodet_graph *g, const sodet_detect_opti
 /* clang-format off */
 SODET_EXPORT extern const char *const sodet_top_names[], *const sodet_label_names[], *const sodet_nms_names[], *const sodet_clip_box_names[];
 #define SODET_DETECT_ROWS(T, m, d_score, d_top, d_scope, d_nms, d_keep) \
-    SODET_ROW_(T, "score_threshold", SODET_T_DOUBLE, double, m.score, d_score, 0, 1, NULL, "detections have a score above this"), \
-        SODET_ROW_(T, "top_k", SODET_T_UINT, uint32_t, m.top_k, d_top, 0, 10000000, NULL, "candidates that go into suppression; 0 is all"), \
-        SODET_ROW_(T, "top_k_of", SODET_T_ENUM, uint32_t, m.top_scope, d_scope, 0, 0, sodet_top_names, \
+    SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "score_threshold", SODET_T_DOUBLE, double, m.score, d_score, 0, 1, NULL, "detections have a score above this"), \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "top_k", SODET_T_UINT, uint32_t, m.top_k, d_top, 0, 10000000, NULL, "candidates that go into suppression; 0 is all"), \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "top_k_of", SODET_T_ENUM, uint32_t, m.top_scope, d_scope, 0, 0, sodet_top_names, \
                    "top_k of each class (Caffe, torchvision's SSD), each level (Detectron2, torchvision's RetinaNet), or all together (GluonCV)"), \
-        SODET_ROW_(T, "labels", SODET_T_ENUM, uint32_t, m.labels, "all", 0, 0, sodet_label_names, \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "labels", SODET_T_ENUM, uint32_t, m.labels, "all", 0, 0, sodet_label_names, \
                    "an anchor's labels: all above the threshold, or its best one (d2l, zgcr)"), \
-        SODET_ROW_(T, "nms_iou", SODET_T_DOUBLE, double, m.nms, d_nms, 0, 1, NULL, \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "nms_iou", SODET_T_DOUBLE, double, m.nms, d_nms, 0, 1, NULL, \
                    "a box is dropped that has an IoU above this with a better one; 1 keeps all"), \
-        SODET_ROW_(T, "nms_equal", SODET_T_BOOL, uint32_t, m.nms_equal, "no", 0, 1, NULL, "dropped at exactly nms_iou too (NVIDIA, Detectron, zgcr)"), \
-        SODET_ROW_(T, "nms_scope", SODET_T_ENUM, uint32_t, m.nms_scope, "class", 0, 0, sodet_nms_names, \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "nms_equal", SODET_T_BOOL, uint32_t, m.nms_equal, "no", 0, 1, NULL, "dropped at exactly nms_iou too (NVIDIA, Detectron, zgcr)"), \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "nms_scope", SODET_T_ENUM, uint32_t, m.nms_scope, "class", 0, 0, sodet_nms_names, \
                    "boxes suppress each other within a class, or whatever their class (agnostic: d2l, zgcr)"), \
-        SODET_ROW_(T, "max_detections", SODET_T_UINT, uint32_t, m.keep, d_keep, 1, 100000, NULL, "detections kept per picture"), \
-        SODET_ROW_(T, "clip_boxes", SODET_T_ENUM, uint32_t, m.clip, "before", 0, 0, sodet_clip_box_names, \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "max_detections", SODET_T_UINT, uint32_t, m.keep, d_keep, 1, 100000, NULL, "detections kept per picture"), \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "clip_boxes", SODET_T_ENUM, uint32_t, m.clip, "before", 0, 0, sodet_clip_box_names, \
                    "boxes are clipped to the picture before suppression (torchvision), after it (Caffe, Detectron2), or never"), \
-        SODET_ROW_(T, "size_clamp", SODET_T_DOUBLE, double, m.clamp, "4.135166556742356", 0, 80, NULL, \
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "size_clamp", SODET_T_DOUBLE, double, m.clamp, "4.135166556742356", 0, 80, NULL, \
                    "upper bound of the size codes, ln(1000 / 16); 0 is none"), \
-        SODET_ROW_(T, "truncate_boxes", SODET_T_BOOL, uint32_t, m.truncate, "no", 0, 1, NULL, "boxes lose their fraction before suppression (zgcr)")
+        SODET_FLAGGED_ROW_(T, SODET_OPT_LATER, "truncate_boxes", SODET_T_BOOL, uint32_t, m.truncate, "no", 0, 1, NULL, "boxes lose their fraction before suppression (zgcr)")
 /* clang-format on */
 
 #ifdef __cplusplus
