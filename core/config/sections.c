@@ -32,7 +32,7 @@ static const sodet_opt run_opts[] = {
     SODET_OPT_BOOL(sd_run_cfg, overwrite, "no", "remove what an earlier run left in the output folder"),
     SODET_OPT_BOOL(sd_run_cfg, report, "no", "report.html in the run's folder at the end (sodet report)"),
     SODET_OPT_BOOL(sd_run_cfg, tensorboard, "no", "the run's figures as events for TensorBoard, too (tensorboard --logdir runs)"),
-    SODET_OPT_DURATION(sd_run_cfg, timeout, "10m", 1, 86400, "silence of a rank after which the job ends"),
+    SODET_OPT_DURATION(sd_run_cfg, timeout, "10m", 1, 86400, "how long the other ranks or devices wait for one before the job ends"),
     SODET_OPT_STRINGS(sd_run_cfg, base, NULL, 0, "fragments, read in order before this file; later wins"),
 };
 static const sodet_opt input_opts[] = {

@@ -8,6 +8,7 @@ typedef struct member { /* what a rank has laid on the table for the others to r
     const sd_host_part *part;
     uint32_t n;
     uint64_t bytes; /* of all parts */
+    uint64_t met;   /* meetings it has come to */
 } member;
 
 struct sd_host_group {
@@ -16,6 +17,7 @@ struct sd_host_group {
     pthread_cond_t changed;
     uint32_t waiting;
     uint64_t meeting; /* number of meetings held */
+    double since;     /* when the first came to the one that is waited for */
     bool aborted;
     member *members; /* [n] */
 };
@@ -57,16 +59,30 @@ void sd_host_group_abort(sd_host_group *group)
     pthread_mutex_unlock(&group->lock);
 }
 
+uint32_t sd_host_group_awaited(sd_host_group *group, double *seconds)
+{
+    uint32_t who = UINT32_MAX;
+    pthread_mutex_lock(&group->lock);
+    *seconds = group->waiting ? sd_now() - group->since : 0;
+    for (uint32_t r = 0; group->waiting && who == UINT32_MAX && r < group->n; r++)
+        who = group->members[r].met == group->meeting ? r : UINT32_MAX;
+    pthread_mutex_unlock(&group->lock);
+    return who;
+}
+
 uint32_t sd_host_group_size(const sd_host_group *group)
 {
     return group->n;
 }
 
 /* Returns when all ranks have come. */
-static sodet_status meet(sd_host_group *group, sodet_err *err)
+static sodet_status meet(sd_host_group *group, uint32_t rank, sodet_err *err)
 {
     pthread_mutex_lock(&group->lock);
     uint64_t mine = group->meeting;
+    group->members[rank].met++;
+    if (!group->waiting)
+        group->since = sd_now();
     if (++group->waiting == group->n) {
         group->waiting = 0;
         group->meeting++;
@@ -84,8 +100,8 @@ static sodet_status exchange(sd_host_group *group, uint32_t rank, const sd_host_
 {
     if (rank >= group->n)
         return SODET_FAIL(err, SODET_E_INTERNAL, "rank %u in a group of %u devices", rank, group->n);
-    group->members[rank] = (member){part, n, bytes};
-    sodet_status status = meet(group, err);
+    group->members[rank] = (member){part, n, bytes, group->members[rank].met};
+    sodet_status status = meet(group, rank, err);
     if (status != SODET_OK)
         return status;
     for (uint32_t r = 1; r < group->n; r++)
@@ -140,7 +156,7 @@ sodet_status sd_host_group_sum(sd_host_group *group, uint32_t rank, const sd_hos
         else
             sum_float(group, p, from, to);
     }
-    return meet(group, err);
+    return meet(group, rank, err);
 }
 
 sodet_status sd_host_group_gather(sd_host_group *group, uint32_t rank, const void *in, void *out, uint64_t bytes, sodet_err *err)
@@ -151,5 +167,5 @@ sodet_status sd_host_group_gather(sd_host_group *group, uint32_t rank, const voi
         return status;
     for (uint32_t r = 0; bytes && r < group->n; r++)
         memcpy((char *)out + r * bytes, group->members[r].part[0].in, bytes);
-    return meet(group, err);
+    return meet(group, rank, err);
 }

@@ -19,6 +19,8 @@ typedef struct sd_host_part {
 sodet_status sd_host_group_open(uint32_t n, sd_host_group **out, sodet_err *err);
 void sd_host_group_close(sd_host_group *group); /* accepts NULL; nobody may be in a call */
 void sd_host_group_abort(sd_host_group *group);
+/* The first rank that others are waiting for, and since how long; UINT32_MAX: nobody waits. Any thread. */
+uint32_t sd_host_group_awaited(sd_host_group *group, double *seconds);
 uint32_t sd_host_group_size(const sd_host_group *group);
 
 /* out = sum of in over the ranks, for n parts at one meeting. real_size: 4 (float, added in double, rounded once) or 8 (double). */

@@ -1,9 +1,11 @@
 #include "core/device/pool.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/parallel.h"
 
@@ -15,7 +17,7 @@ enum { MAX_REPLICAS = 64, MAX_DEVICES = 256 };
 typedef struct worker {
     sd_device_pool *pool;
     pthread_t thread;
-    bool started;
+    bool started, busy;
     uint64_t seen; /* generation of the last job that was looked at */
     sodet_status status;
     sodet_err err;
@@ -38,6 +40,10 @@ struct sd_device_pool {
     sd_replica_job job;
     void *context;
     uint32_t failed; /* 1 + the worker that failed first, ever */
+    double timeout;  /* [run] */
+    double first;    /* when the first worker ended the job that runs; 0: none has */
+    bool hung;       /* a worker did not come back in time, and is not waited for any more */
+    sodet_err why;   /* then */
 };
 
 /* ---- threads ---- */
@@ -56,11 +62,15 @@ static void *serve(void *arg)
             continue;
         sd_replica_job job = pool->job;
         void *context = pool->context;
+        w->busy = true;
         pthread_mutex_unlock(&pool->lock);
         w->err = (sodet_err)SODET_ERR_INIT;
         sodet_status s = job(&w->replica, context, &w->err);
         pthread_mutex_lock(&pool->lock);
         w->status = s;
+        w->busy = false;
+        if (pool->first == 0)
+            pool->first = sd_now();
         if (s != SODET_OK && !pool->failed) {
             pool->failed = w->replica.index + 1;
             /* The others may be waiting for this one in a collective. */
@@ -77,12 +87,61 @@ static void *serve(void *arg)
 static sodet_status broken(const sd_device_pool *pool, sodet_err *err)
 {
     const worker *w = &pool->workers[pool->failed - 1];
+    const sodet_err *why = pool->why.code ? &pool->why : &w->err; /* what hangs may still write into its own */
     if (err) {
         uint32_t size = err->struct_size;
-        *err = w->err;
+        *err = *why;
         err->struct_size = size;
     }
+    if (why == &pool->why)
+        return why->code;
     return pool->n > 1 ? sd_fail_in(err, w->status, "device %s", w->replica.name) : w->status;
+}
+
+/* All replicas do the same work, so one for which the others have waited for [run] timeout, in a collective or at the end, hangs. One
+ * alone may take as long as it takes. */
+static void look_for_silence(sd_device_pool *pool)
+{
+    double seconds = 0, since = pool->first > 0 ? sd_now() - pool->first : 0;
+    const sodet_backend_ops *ops = pool->backend.ops;
+    uint32_t who = pool->group && ops->awaited && !pool->failed ? ops->awaited(pool->group, &seconds) : UINT32_MAX;
+    for (uint32_t i = 0; who == UINT32_MAX && since > 0 && i < pool->n; i++) {
+        who = pool->workers[i].busy ? i : UINT32_MAX;
+        seconds = since;
+    }
+    if (who >= pool->n || seconds < pool->timeout)
+        return;
+    pool->hung = true;
+    if (pool->failed)
+        return;
+    pool->failed = who + 1;
+    pool->why = (sodet_err)SODET_ERR_INIT;
+    SODET_FAIL(
+        &pool->why, SODET_E_DEVICE,
+        "device %s has not answered for %.0f s while the others waited for it; a run goes on from its last checkpoint (run.resume), a "
+        "device that is only slow needs a longer run.timeout",
+        pool->workers[who].replica.name, seconds);
+    if (pool->group && ops->abort_group)
+        ops->abort_group(pool->group);
+}
+
+static void wait_for_workers(sd_device_pool *pool)
+{
+    enum { LOOKS = 20 }; /* per timeout, at most one a second */
+    double step = pool->timeout / LOOKS < 1 ? pool->timeout / LOOKS : 1;
+    while (pool->running && !pool->hung) {
+        if (pool->n == 1) {
+            pthread_cond_wait(&pool->done, &pool->lock);
+            continue;
+        }
+        struct timespec at;
+        clock_gettime(CLOCK_MONOTONIC, &at);
+        long nano = at.tv_nsec + (long)(step * 1e9);
+        at.tv_sec += nano / 1000000000;
+        at.tv_nsec = nano % 1000000000;
+        if (pthread_cond_timedwait(&pool->done, &pool->lock, &at) == ETIMEDOUT)
+            look_for_silence(pool);
+    }
 }
 
 static sodet_status dispatch(sd_device_pool *pool, uint32_t only, sd_replica_job job, void *context, sodet_err *err)
@@ -94,9 +153,9 @@ static sodet_status dispatch(sd_device_pool *pool, uint32_t only, sd_replica_job
         pool->only = only;
         pool->running = only == UINT32_MAX ? pool->n : 1;
         pool->generation++;
+        pool->first = 0;
         pthread_cond_broadcast(&pool->work);
-        while (pool->running)
-            pthread_cond_wait(&pool->done, &pool->lock);
+        wait_for_workers(pool);
     }
     pthread_mutex_unlock(&pool->lock);
     return pool->failed ? broken(pool, err) : SODET_OK;
@@ -209,7 +268,7 @@ static sodet_status close_device(sd_replica *r, void *context, sodet_err *err)
 
 void sd_device_pool_close(sd_device_pool *pool)
 {
-    if (!pool)
+    if (!pool || pool->hung) /* what a thread that hangs may still touch stays until the process ends */
         return;
     if (pool->workers) {
         /* Also when the pool is broken: every device is closed by its own thread. */
@@ -270,6 +329,7 @@ static sodet_status open_pool(sd_device_pool *pool, sd_config *cfg, sodet_err *e
         if (device[i] >= available)
             s = sd_config_fail(cfg, err, "run", "devices", "no device %u: backend %s finds %u on this machine (0 to %u)", device[i],
                                pool->name, available, available - 1);
+    pool->timeout = run->timeout;
     pool->threads = run->threads ? run->threads : sd_processors();
     if (s == SODET_OK && !(pool->workers = sd_alloc(pool->n, sizeof *pool->workers)))
         s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %u devices", pool->n);
@@ -303,7 +363,11 @@ sodet_status sd_device_pool_open(sd_config *cfg, sd_device_pool **out, sodet_err
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the device pool");
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
-    pthread_cond_init(&pool->done, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     sodet_status s = open_pool(pool, cfg, err);
     if (s != SODET_OK) {
         sd_device_pool_close(pool);
@@ -311,6 +375,11 @@ sodet_status sd_device_pool_open(sd_config *cfg, sd_device_pool **out, sodet_err
     }
     *out = pool;
     return SODET_OK;
+}
+
+bool sd_device_pool_hung(const sd_device_pool *pool)
+{
+    return pool->hung;
 }
 
 uint32_t sd_device_pool_count(const sd_device_pool *pool)

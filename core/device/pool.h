@@ -5,7 +5,8 @@
  *
  * Everything that touches a device runs on its thread: sd_device_pool_run hands one job to all threads at once and waits. If one
  * fails, the group is aborted, so that no other waits for it in a collective; the pool is then broken and every later run fails with
- * the same message, which names the device. */
+ * the same message, which names the device. So does it when the others have waited for one for [run] timeout: that thread hangs, cannot be
+ * ended, and may still touch what it was given, so neither that nor the pool is freed then (sd_device_pool_hung). */
 #ifndef SD_DEVICE_POOL_H
 #define SD_DEVICE_POOL_H
 
@@ -41,6 +42,7 @@ typedef struct sd_device_pool sd_device_pool;
  * strings until close. */
 sodet_status sd_device_pool_open(sd_config *cfg, sd_device_pool **out, sodet_err *err);
 void sd_device_pool_close(sd_device_pool *pool); /* programs are freed first; accepts NULL */
+bool sd_device_pool_hung(const sd_device_pool *pool);
 uint32_t sd_device_pool_count(const sd_device_pool *pool);
 sd_replica *sd_device_pool_replica(sd_device_pool *pool, uint32_t i);
 const char *sd_device_pool_backend(const sd_device_pool *pool); /* "cpu" */

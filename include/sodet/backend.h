@@ -117,6 +117,9 @@ typedef struct sodet_backend_ops {
     void *(*address)(void *program, sodet_value v);
     sodet_status (*run)(void *program, const sodet_run *r,
                         sodet_err *err); /* returns when it is done or, on a stream, in order with upload and download */
+    /* The first device of the group that others wait for in a collective, by its rank, and since how many seconds; UINT32_MAX: nobody
+     * waits. Any thread, at any time. NULL: not known. */
+    uint32_t (*awaited)(void *group, double *seconds);
 } sodet_backend_ops;
 
 #ifdef __cplusplus

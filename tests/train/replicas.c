@@ -329,6 +329,7 @@ static void overlap(void *context)
 /* ---- a replica that fails ---- */
 /* The backend's call comes here first: rank `broken` fails at its call number `broken_at`, and never comes to the others. */
 static uint32_t broken = UINT32_MAX, broken_at;
+static bool hangs; /* it does not fail, it never comes back */
 sodet_status sd_host_group_sum(sd_host_group *group, uint32_t rank, const sd_host_part *part, uint32_t n, uint32_t real_size,
                                sodet_err *err)
 {
@@ -338,7 +339,10 @@ sodet_status sd_host_group_sum(sd_host_group *group, uint32_t rank, const sd_hos
         void *address;
         function *call;
     } real = {dlvsym(RTLD_NEXT, "sd_host_group_sum", "SODET_PRIVATE")};
-    if (rank == broken && ++calls == broken_at)
+    if (rank == broken && ++calls == broken_at && hangs)
+        for (;;)
+            pause();
+    if (rank == broken && calls == broken_at)
         return SODET_FAIL(err, SODET_E_DEVICE, "the link is down");
     return real.call ? real.call(group, rank, part, n, real_size, err) : SODET_FAIL(err, SODET_E_INTERNAL, "no sd_host_group_sum");
 }
@@ -368,6 +372,27 @@ static void failing(void)
     }
     /* What was saved before is whole: two devices fewer go on with it. */
     CHECK_RUN(ini, "run.output=broken-2", "run.resume=broken-2", "schedule.total=3");
+}
+
+static void hang_soon(void)
+{
+    hangs = true;
+    break_soon();
+}
+
+static void hanging(void)
+{
+    break_rank = 1;
+    break_at = 40;
+    runs_start(0, ini,
+               RUNS("run.devices=cpu:x3", "run.timeout=2", "checkpoint.every=1", "checkpoint.unit=iterations", "schedule.total=3",
+                    "run.output=hung"),
+               &(runs_job){.before = hang_soon});
+    const runs_outcome *o = runs_finish(0);
+    CHECK_EQ(o->signal, 0);
+    CHECK_EQ(o->status, SODET_E_DEVICE);
+    CHECK(strstr(o->err.text, "cpu:0 replica 1") && strstr(o->err.text, "has not answered for 2 s") && strstr(o->err.text, "run.timeout"));
+    CHECK_RUN(ini, "run.output=hung", "run.resume=hung", "schedule.total=3");
 }
 
 int main(void)
@@ -400,5 +425,6 @@ int main(void)
     runs_start(0, "", NULL, &(runs_job){.work = overlap});
     runs_finish(0);
     failing();
+    hanging();
     return runs_done(500);
 }

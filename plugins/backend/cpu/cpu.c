@@ -185,11 +185,17 @@ static void abort_group(void *group)
     sd_host_group_abort(group);
 }
 
+static uint32_t awaited(void *group, double *seconds)
+{
+    return sd_host_group_awaited(group, seconds);
+}
+
 static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .devices = devices,
                                       .open_group = open_group,
                                       .close_group = close_group,
                                       .abort_group = abort_group,
+                                      .awaited = awaited,
                                       .open = open_device,
                                       .close = close_device,
                                       .real_size = real_size,

@@ -78,6 +78,11 @@ static void abort_group(void *group)
     sd_host_group_abort(group);
 }
 
+static uint32_t awaited(void *group, double *seconds)
+{
+    return sd_host_group_awaited(group, seconds);
+}
+
 static sodet_status open_device(const void *self, uint32_t index, const sodet_device_options *o, void **device, sodet_err *err)
 {
     *device = NULL;
@@ -148,6 +153,7 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .open_group = open_group,
                                       .close_group = close_group,
                                       .abort_group = abort_group,
+                                      .awaited = awaited,
                                       .open = open_device,
                                       .close = close_device,
                                       .real_size = real_size,
