@@ -2,6 +2,7 @@
 /* What iniparser 4.1 would misread ends in the right value or in an error with line and remedy. Field cases O-43, O-44, O-45. */
 #include "check.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -424,7 +425,7 @@ static void field_case_o45(void)
     sodet_err err = SODET_ERR_INIT;
     sd_config *cfg;
     const void *p;
-    char start[1200], link[1200], expected[1200], root[1200], real[1200];
+    char start[1200], link[1200], expected[1200], root[1200], real[PATH_MAX];
     CHECK(getcwd(start, sizeof start) != NULL);
     CHECK(realpath(scratch, real) != NULL);
     write_file("cfg/a.ini", "[dataset.plug]\nroot = ../data\n[run]\ninit = ./w.bin\n");
