@@ -25,6 +25,7 @@ static void write_line(sd_text *out, const char *key, const char *value, const c
         sd_value_write(&line, key, value);
     else
         sd_text_printf(&line, "; %s", key);
+    out->failed = out->failed || line.failed;
     if (place)
         sd_text_printf(out, "%-48s ; %s\n", line.failed || !line.text ? "" : line.text, place);
     else

@@ -145,7 +145,9 @@ sodet_status sd_decode_jpeg(const char *name, const uint8_t *bytes, uint64_t n, 
     h.base.emit_message = message;
     h.base.output_message = silent;
     if (setjmp(h.back)) {
-        status = SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged or unsupported JPEG: %s", name, h.text);
+        status = h.base.msg_code == JERR_OUT_OF_MEMORY
+                     ? SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for libjpeg", name)
+                     : SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged or unsupported JPEG: %s", name, h.text);
         goto done;
     }
     jpeg_create_decompress(&c);
@@ -192,13 +194,40 @@ done:
     return status;
 }
 
+/* libjpeg's own destination in memory frees a buffer twice and leaks another where it cannot grow (jdatadst.c, empty_mem_output_buffer). */
+typedef struct sink {
+    struct jpeg_destination_mgr base;
+    sd_text *out;
+    JOCTET bytes[4096];
+} sink;
+
+static void sink_begin(j_compress_ptr c)
+{
+    sink *s = (sink *)(void *)c->dest;
+    s->base.next_output_byte = s->bytes;
+    s->base.free_in_buffer = sizeof s->bytes;
+}
+
+static boolean sink_full(j_compress_ptr c)
+{
+    sink *s = (sink *)(void *)c->dest;
+    sd_text_append(s->out, s->bytes, sizeof s->bytes);
+    sink_begin(c);
+    return TRUE;
+}
+
+static void sink_end(j_compress_ptr c)
+{
+    sink *s = (sink *)(void *)c->dest;
+    sd_text_append(s->out, s->bytes, sizeof s->bytes - s->base.free_in_buffer);
+}
+
 sodet_status sd_jpeg_encode(const char *name, const uint8_t *rgb, uint32_t width, uint32_t height, int quality, sd_text *out,
                             sodet_err *err)
 {
     struct jpeg_compress_struct c;
     handler h;
-    unsigned char *bytes = NULL;
-    unsigned long n = 0;
+    sink to = {.base = {.init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end}, .out = out};
     volatile sodet_status status = SODET_OK;
     memset(&c, 0, sizeof c);
     memset(&h, 0, sizeof h);
@@ -206,10 +235,11 @@ sodet_status sd_jpeg_encode(const char *name, const uint8_t *rgb, uint32_t width
     h.base.error_exit = fail;
     h.base.output_message = silent;
     if (setjmp(h.back)) {
-        status = SODET_FAIL(err, SODET_E_INVALID, "%s: libjpeg cannot write it: %s", name, h.text);
+        status = SODET_FAIL(err, h.base.msg_code == JERR_OUT_OF_MEMORY ? SODET_E_MEMORY : SODET_E_INVALID,
+                            "%s: libjpeg cannot write it: %s", name, h.text);
     } else {
         jpeg_create_compress(&c);
-        jpeg_mem_dest(&c, &bytes, &n);
+        c.dest = &to.base;
         c.image_width = width;
         c.image_height = height;
         c.input_components = 3;
@@ -222,11 +252,9 @@ sodet_status sd_jpeg_encode(const char *name, const uint8_t *rgb, uint32_t width
             jpeg_write_scanlines(&c, &row, 1);
         }
         jpeg_finish_compress(&c);
-        sd_text_append(out, bytes, n);
         if (out->failed)
             status = SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the file's bytes", name);
     }
     jpeg_destroy_compress(&c);
-    free(bytes);
     return status;
 }

@@ -13,7 +13,6 @@
 #define STBI_NO_STDIO
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR
-#define STBI_NO_FAILURE_STRINGS
 #pragma GCC diagnostic ignored "-Wunused-function" /* what the macros above leave declared; gcc looks at the end of the file */
 #include <stb/stb_image.h>
 
@@ -102,6 +101,9 @@ sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n,
         return SODET_FAIL(err, SODET_E_INVALID, "%s: cut off: it has %llu bytes, and %ux%u pixels need %llu", name, (unsigned long long)n,
                           w, h, (unsigned long long)least);
     uint8_t *rgb = stbi_load_from_memory(bytes, (int)n, &width, &height, &channels, 3);
+    const char *why = rgb ? "" : stbi_failure_reason();
+    if (!rgb && why && strcmp(why, "outofmem") == 0)
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for stb_image", name);
     if (!rgb)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: %s (stb_image refuses its data)", name, kind(bytes, n));
     status = sd_pixels_size(out, (uint32_t)width, (uint32_t)height, name, err);

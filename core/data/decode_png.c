@@ -11,6 +11,12 @@ typedef struct reader {
     char text[200];
 } reader;
 
+/* libpng has no code for it: "Out of memory", "insufficient memory", "Memory allocation failed..". */
+static bool no_memory(const reader *r)
+{
+    return strcasestr(r->text, "memory") != NULL;
+}
+
 static void fail(png_structp png, png_const_charp text)
 {
     reader *r = png_get_error_ptr(png);
@@ -45,7 +51,8 @@ sodet_status sd_decode_png(const char *name, const uint8_t *bytes, uint64_t n, u
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for libpng", name);
     }
     if (setjmp(png_jmpbuf(png))) {
-        status = SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged or unsupported PNG: %s", name, r.text);
+        status = no_memory(&r) ? SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for libpng", name)
+                               : SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged or unsupported PNG: %s", name, r.text);
         goto done;
     }
     png_set_read_fn(png, &r, take);
@@ -105,7 +112,7 @@ sodet_status sd_png_write(const char *path, const uint8_t *rgb, uint32_t width, 
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for libpng", path);
     }
     if (setjmp(png_jmpbuf(png))) {
-        status = SODET_FAIL(err, SODET_E_INVALID, "%s: libpng cannot write it: %s", path, r.text);
+        status = SODET_FAIL(err, no_memory(&r) ? SODET_E_MEMORY : SODET_E_INVALID, "%s: libpng cannot write it: %s", path, r.text);
     } else {
         png_set_write_fn(png, &bytes, put, flush);
         png_set_IHDR(png, info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,

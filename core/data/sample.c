@@ -44,6 +44,7 @@ void sd_sample_clear(sodet_sample *s)
 static void set_text(sodet_sample *s, sd_text *t, const char *value)
 {
     t->length = 0;
+    t->failed = false; /* of the sample before */
     if (value)
         sd_text_append(t, value, strlen(value));
     if (t->failed)
@@ -465,6 +466,8 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
 {
     const sd_decode_options options = {s->rules->max_pixels, s->rules->ignore_orientation != 0};
     sodet_status status = SODET_OK;
+    if (s->broken != SODET_OK) /* what it has lost may be its path */
+        return SODET_FAIL(err, s->broken, "%s: no memory", where(s));
     if (s->has_pixels) {
         if (s->grey) { /* grey: spread front to back; the plane lies behind what is written */
             uint8_t *to = s->stored.rgb;
@@ -480,8 +483,6 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
     } else {
         status = SODET_FAIL(err, SODET_E_INVALID, "%s: the data set gave neither a path nor bytes nor pixels", where(s));
     }
-    if (status == SODET_OK && s->broken != SODET_OK)
-        status = SODET_FAIL(err, s->broken, "%s: no memory", where(s));
     if (status != SODET_OK)
         return status;
     s->has_pixels = true;

@@ -193,7 +193,10 @@ sodet_status sd_voc_xml_read(const char *path, sd_pool *pool, sd_voc_file *out, 
     XML_SetUserData(s.parser, &s);
     XML_SetElementHandler(s.parser, on_open, on_close);
     XML_SetCharacterDataHandler(s.parser, on_text);
-    if (XML_Parse(s.parser, bytes, (int)n, XML_TRUE) == XML_STATUS_ERROR && s.status == SODET_OK)
+    const bool refused = XML_Parse(s.parser, bytes, (int)n, XML_TRUE) == XML_STATUS_ERROR && s.status == SODET_OK;
+    if (refused && XML_GetErrorCode(s.parser) == XML_ERROR_NO_MEMORY)
+        s.status = SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the XML parser", path);
+    else if (refused)
         fail(&s, "not well-formed XML: %s", XML_ErrorString(XML_GetErrorCode(s.parser)));
     XML_ParserFree(s.parser);
     sd_free(bytes);
