@@ -6,13 +6,12 @@
 
 #include "sodet/plugin.h"
 
-enum { SD_PRECISION_FP32, SD_PRECISION_BF16, SD_PRECISION_FP16, SD_PRECISION_MIXED };
 typedef struct sd_run_cfg {
     const char *name;       /* of the run; the INI file's name without folder and suffix if not given */
     int64_t seed;           /* of everything random */
     const char *devices;    /* cpu | cpu:x4 | ref | cuda:0,1 | cuda:all | cuda_host:0,1 */
     uint32_t threads;       /* compute threads of this process; 0: as many as it may run on */
-    uint32_t precision;     /* SD_PRECISION_* */
+    uint32_t precision;     /* SODET_PRECISION_* */
     const char *output;     /* run folder; NULL: runs/<name> below the working directory */
     const char *init;       /* weights to start from, nothing else; NULL: initialisers */
     const char *resume;     /* a checkpoint to continue; NULL: a new run */

@@ -28,7 +28,7 @@ typedef struct worker {
 struct sd_device_pool {
     sd_instance backend;
     char name[64]; /* of the backend */
-    uint32_t n, threads;
+    uint32_t n, threads, precision;
     void *group;
     worker *workers;
     pthread_mutex_t lock;
@@ -239,8 +239,12 @@ static sodet_status open_device(sd_replica *r, void *context, sodet_err *err)
 {
     sd_device_pool *pool = context;
     uint32_t base = pool->threads / pool->n, rest = pool->threads % pool->n;
-    sodet_device_options o = {
-        .struct_size = sizeof o, .threads = base + (r->index < rest ? 1 : 0), .rank = r->index, .world = pool->n, .group = pool->group};
+    sodet_device_options o = {.struct_size = sizeof o,
+                              .threads = base + (r->index < rest ? 1 : 0),
+                              .rank = r->index,
+                              .world = pool->n,
+                              .group = pool->group,
+                              .precision = pool->precision};
     if (!o.threads)
         o.threads = 1;
     sodet_status s = r->ops->open(pool->backend.self, pool->workers[r->index].device, &o, &r->device, err);
@@ -331,6 +335,7 @@ static sodet_status open_pool(sd_device_pool *pool, sd_config *cfg, sodet_err *e
                                pool->name, available, available - 1);
     pool->timeout = run->timeout;
     pool->threads = run->threads ? run->threads : sd_processors();
+    pool->precision = run->precision;
     if (s == SODET_OK && !(pool->workers = sd_alloc(pool->n, sizeof *pool->workers)))
         s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %u devices", pool->n);
     if (s == SODET_OK && pool->n > 1)

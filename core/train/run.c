@@ -255,8 +255,6 @@ static void introduce(const sd_run *r, bool resumed)
 static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
 {
     const sd_run_cfg *run = &r->core->run;
-    if (run->precision != SD_PRECISION_FP32)
-        return sd_config_fail(r->cfg, err, "run", "precision", "this version trains in fp32; write precision = fp32");
     if (run->resume && run->init)
         return sd_config_fail(r->cfg, err, "run", "init", "a run that is resumed has its weights; keep one of init and resume");
     r->folder = sd_run_folder(r->cfg, &r->strings);

@@ -51,12 +51,21 @@ typedef struct sodet_device_info {
     uint64_t memory; /* bytes; 0: unknown */
 } sodet_device_info;
 
+/* What the layers compute in. Whatever it is, arenas, inputs and outputs hold float32: masters, gradients of parameters, losses. */
+enum {
+    SODET_PRECISION_FP32 = 0,
+    SODET_PRECISION_BF16, /* maps, their gradients and copies of weights have 8 bits of mantissa; sums are float32 */
+    SODET_PRECISION_FP16,
+    SODET_PRECISION_MIXED /* per layer what is faster, as measured */
+};
+
 typedef struct sodet_device_options {
     uint32_t struct_size;
     uint32_t threads;     /* compute threads of this device */
     uint32_t rank, world; /* among the devices that reduce with each other in this process */
     void *group;          /* of open_group; NULL: world is 1 */
     uint32_t verbose;
+    uint32_t precision; /* SODET_PRECISION_*; open refuses what the device cannot do, with a sentence */
 } sodet_device_options;
 
 typedef struct sodet_plan_buffer {

@@ -82,7 +82,11 @@ struct sodet_op {
 };
 
 /* ---- kernels ---- */
-enum { SODET_PLAIN = 0, SODET_BLOCKED = 1 /* rank 4, [N][ceil(C / block)][H][W][block], padding channels are zero */ };
+enum {
+    SODET_PLAIN = 0,
+    SODET_BLOCKED = 1,      /* rank 4, [N][ceil(C / block)][H][W][block], padding channels are zero */
+    SODET_CHANNELS_LAST = 2 /* rank 4, [N][H][W][C] */
+};
 
 typedef struct sodet_tensor {
     void *data; /* NULL: absent */
@@ -107,7 +111,8 @@ typedef void (*sodet_ref_kernel)(const sodet_kernel_args *a);
 /* Own CPU code. The backend cuts [0, units) of each phase into ranges for its threads; a barrier stands between phases. */
 enum {
     SODET_CPU_BLOCKED = 1, /* every rank-4 F32 tensor of the call may be blocked (then all of them are, with one block) */
-    SODET_CPU_FLAT = 2     /* element by element over tensors of one shape: any layout, as long as it is the same */
+    SODET_CPU_FLAT = 2,    /* element by element over tensors of one shape: any layout, as long as it is the same */
+    SODET_CPU_PLACED = 4   /* with FLAT: an element's place counts too, in the plain or the blocked layout */
 };
 typedef struct sodet_cpu_kernel {
     uint32_t struct_size, flags;

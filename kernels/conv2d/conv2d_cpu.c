@@ -18,6 +18,7 @@ typedef struct conv_state {
     bool sum, binary;     /* how the residual gets in */
     bool after;           /* the activation is a step of its own */
     bool own;             /* by winograd.c; pd is NULL */
+    bool narrow;          /* maps and weights in bf16 */
     cpu_winograd winograd;
     sodet_activation_attr activation;
 } conv_state;
@@ -122,6 +123,46 @@ static bool post_activation(dnnl_post_ops_t ops, const sodet_conv2d_attr *a)
     }
 }
 
+/* Maps below 4 cells stay in float32: oneDNN 2.6 and 3.13 compute wrong bf16 gradients of the weights from columns of one cell with stride 2,
+ * and nothing is gained. */
+static bool narrow(const cpu_plan *p, const cpu_node *n)
+{
+    const conv_shape s = shape_of(n->node);
+    return s.x->dim[2] >= 4 && s.x->dim[3] >= 4 && (p->device->precision != SODET_PRECISION_MIXED || n->seconds[1] < n->seconds[0]);
+}
+
+/* precision = mixed: with the conversions of what comes in another form and of what is wanted in another form. */
+static bool narrow_pays(const cpu_plan *p, const cpu_node *n)
+{
+    const sodet_node *node = n->node;
+    double fp32 = n->seconds[0], bf16 = n->seconds[1];
+    if (p->device->precision != SODET_PRECISION_MIXED)
+        return true;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        if (!(maps(node) >> i & 1) || !node->in[i].id)
+            continue;
+        const double elements = (double)sodet_elements(&node->in_shape[i]);
+        const uint32_t home = cpu_home(p, node->in[i]);
+        bf16 += home == CPU_FORM_NARROW ? 0 : p->conversion[0] * elements;
+        fp32 += home == CPU_FORM_NARROW ? p->conversion[1] * elements : 0;
+    }
+    if (node->part < 2) {
+        const double elements = (double)sodet_elements(&node->out_shape[0]);
+        const uint32_t wanted = p->value[node->out[0].id].wanted;
+        fp32 += wanted == CPU_FORM_NARROW ? p->conversion[0] * elements : 0;
+        bf16 += wanted == CPU_FORM_BLOCKED ? p->conversion[1] * elements : 0;
+    }
+    return bf16 < fp32;
+}
+
+/* The form that oneDNN is told. Where bf16 is emulated, that is the fastest of float32's. */
+static uint32_t told(const cpu_plan *p, const sodet_shape *map, bool read, uint32_t form)
+{
+    if (!p->device->emulate || form < CPU_FORM_LAST)
+        return form;
+    return read && map->dim[1] <= 4 ? CPU_FORM_PLAIN : CPU_FORM_BLOCKED;
+}
+
 static dnnl_primitive_attr_t make_attr(cpu_plan *p, const conv_shape *s, const conv_state *c, dn_cmd residual)
 {
     dnnl_primitive_attr_t attr = NULL;
@@ -162,9 +203,11 @@ static dnnl_primitive_desc_t try_one(cpu_plan *p, const sodet_node *n, const con
 {
     dnnl_engine_t e = p->device->engine;
     sodet_shape w_shape = oned_weights(s->w, s->attr->groups), b_shape = sodet_shape_make(SODET_F32, 1, s->w->dim[0], 0, 0, 0);
-    dn_cmd x = cpu_md(p, s->x, t->x), y = cpu_md(p, s->y, t->y), w = cpu_md_any(p, &w_shape), b = s->bias ? cpu_md(p, &b_shape, 0) : NULL;
+    dn_cmd x = cpu_md(p, s->x, told(p, s->x, n->part != 1, t->x)), y = cpu_md(p, s->y, told(p, s->y, false, t->y)),
+           b = s->bias ? cpu_md(p, &b_shape, 0) : NULL;
+    dn_cmd w = cpu_md_any(p, &w_shape, c->narrow && !p->device->emulate ? dnnl_bf16 : dnnl_f32), dw = cpu_md_any(p, &w_shape, dnnl_f32);
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
-    if (!x || !y || !w)
+    if (!x || !y || !w || !dw)
         return NULL;
     if (n->part == 0) {
         dnnl_primitive_attr_t attr = make_attr(p, s, c, y);
@@ -182,7 +225,7 @@ static dnnl_primitive_desc_t try_one(cpu_plan *p, const sodet_node *n, const con
             dnnl_success)
         return NULL;
     dnnl_status_t status = n->part == 1 ? dn_conv_backward_data(&pd, e, alg, x, w, y, &s->window, hint, p->attr)
-                                        : dn_conv_backward_weights(&pd, e, alg, x, w, b, y, &s->window, hint, p->attr);
+                                        : dn_conv_backward_weights(&pd, e, alg, x, dw, b, y, &s->window, hint, p->attr);
     dnnl_primitive_desc_destroy(hint);
     return status == dnnl_success ? pd : NULL;
 }
@@ -196,7 +239,7 @@ static bool residual_dies(const cpu_plan *p, const cpu_node *n)
 }
 
 /* ---- our own Winograd ---- */
-enum { COPY_FORWARD = 1, COPY_BACKWARD }; /* kinds of transformed weights */
+enum { COPY_FORWARD = 1, COPY_BACKWARD, COPY_ROUNDED }; /* kinds of copies of weights */
 
 static sodet_status choose_own(cpu_plan *p, cpu_node *n, const conv_shape *s)
 {
@@ -250,12 +293,12 @@ static sodet_status emit_own_gradient(cpu_plan *p, cpu_node *n, sodet_err *err)
     return status == SODET_OK && place[3] ? cpu_written(p, n, 1, place[3], err) : status;
 }
 
-static sodet_status emit_activation(cpu_plan *p, cpu_node *n, cpu_place y, sodet_err *err)
+static sodet_status emit_activation(cpu_plan *p, cpu_node *n, cpu_place y, uint32_t form, sodet_err *err)
 {
     conv_state *c = n->state;
     const sodet_conv2d_attr *a = n->node->attr;
     const sodet_cpu_kernel *k = cpu_kernel_of(&sodet_op_activation, 0);
-    sodet_tensor t = cpu_tensor(p, &n->node->out_shape[0], n->form_out[0]);
+    sodet_tensor t = cpu_tensor(p, &n->node->out_shape[0], form);
     c->activation = (sodet_activation_attr){.kind = a->activation, .slope = a->slope};
     if (!k)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED, "%s: activation %u has no code for the CPU", n->node->layer, a->activation);
@@ -290,8 +333,79 @@ static sodet_status emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
     if (status == SODET_OK)
         status = cpu_give_scratch(p, n, cpu_winograd_scratch(&c->winograd, p->device->threads), err);
     if (status == SODET_OK && c->after)
-        status = emit_activation(p, n, place[4], err);
+        status = emit_activation(p, n, place[4], CPU_FORM_BLOCKED, err);
     return status == SODET_OK ? cpu_written(p, n, 0, place[4], err) : status;
+}
+
+/* The first of the attempts that oneDNN has fast code for; with `slow`, any code. The residual comes in by a sum or a binary operation,
+ * the activation inside or after. */
+static dnnl_primitive_desc_t search(cpu_plan *p, const cpu_node *n, const conv_shape *s, conv_state *c, const attempt *list,
+                                    uint32_t n_list, bool slow, attempt *taken)
+{
+    const sodet_node *node = n->node;
+    const bool residual = node->part == 0 && node->n_in > 3 && node->in[3].id, dies = residual && residual_dies(p, n);
+    for (uint32_t i = 0; i < n_list; i++)
+        for (uint32_t how = 0; how < 4; how++) {
+            if ((how & 1 && !residual) || (how & 2 && s->attr->activation == SODET_ACT_NONE))
+                continue;
+            if (node->part != 0 && how)
+                break;
+            *taken = list[i];
+            c->narrow = node->part == 1 ? taken->y == CPU_FORM_NARROW : taken->x == CPU_FORM_NARROW;
+            const bool sum = residual && (dies || (c->narrow && p->device->emulate) ? !(how & 1) : how & 1);
+            c->sum = sum;
+            c->binary = residual && !sum;
+            c->after = how & 2;
+            dnnl_primitive_desc_t pd = try_one(p, node, s, c, taken);
+            if (pd && (slow || !cpu_is_reference(pd)))
+                return pd;
+            if (pd)
+                dnnl_primitive_desc_destroy(pd);
+        }
+    c->narrow = false;
+    return NULL;
+}
+
+static void take(cpu_plan *p, cpu_node *n, const conv_shape *s, conv_state *c, dnnl_primitive_desc_t pd, const attempt *taken)
+{
+    const sodet_node *node = n->node;
+    cpu_own_pd(p, pd);
+    c->pd = pd;
+    switch (node->part) {
+    case 0:
+        n->form_in[0] = (uint8_t)taken->x;
+        if (c->sum || c->binary)
+            n->form_in[3] = (uint8_t)taken->y;
+        n->form_out[0] = (uint8_t)taken->y;
+        break;
+    case 1:
+        n->form_in[0] = (uint8_t)taken->y;
+        n->form_out[0] = (uint8_t)taken->x;
+        break;
+    default:
+        n->form_in[0] = (uint8_t)taken->x;
+        n->form_in[1] = (uint8_t)taken->y;
+    }
+    char kind[24] = "";
+    const char *impl = strchr(dn_impl(pd), ':'); /* "jit:avx512_core": the part before the colon says enough */
+    snprintf(kind, sizeof kind, "%.*s", (int)(impl ? impl - dn_impl(pd) : 16), dn_impl(pd));
+    snprintf(n->text, sizeof n->text, "%s %s%s%s%s", taken->alg == dnnl_convolution_winograd ? "winograd" : kind,
+             c->narrow && p->device->emulate ? "emulated " : "", c->narrow ? cpu_form_name(p, CPU_FORM_NARROW) : cpu_form_name(p, taken->y),
+             c->binary || c->sum ? " +residual" : "", s->attr->activation ? c->after ? " activation" : " +activation" : "");
+}
+
+/* In bf16, if oneDNN has fast code for it. A result that nobody wants narrow (a head's) stays as exact as it was summed. */
+static dnnl_primitive_desc_t search_narrow(cpu_plan *p, const cpu_node *n, const conv_shape *s, conv_state *c, attempt *taken)
+{
+    const sodet_node *node = n->node;
+    const bool keep =
+        node->part < 2 && cpu_may_narrow(p, n, 0) && (p->device->measures || p->value[node->out[0].id].wanted == CPU_FORM_NARROW);
+    attempt one = {CPU_FORM_NARROW, CPU_FORM_NARROW, dnnl_convolution_direct};
+    if (node->part < 2 && !keep)
+        *(node->part == 0 ? &one.y : &one.x) = CPU_FORM_LAST;
+    if (s->x->dim[2] < 4 || s->x->dim[3] < 4 || !narrow_pays(p, n))
+        return NULL;
+    return search(p, n, s, c, &one, 1, false, taken);
 }
 
 static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -303,67 +417,77 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
         return cpu_out_of_memory(err);
     sodet_shape w_shape = oned_weights(s.w, s.attr->groups);
     c->plain_weights = cpu_md(p, &w_shape, CPU_FORM_PLAIN);
-    bool residual = node->part == 0 && node->n_in > 3 && node->in[3].id, dies = residual && residual_dies(p, n);
+    attempt taken = {0};
+    dnnl_primitive_desc_t pd = cpu_is_narrow(p) ? search_narrow(p, n, &s, c, &taken) : NULL;
+    if (!pd && own_pays(p, &s, node->part))
+        return choose_own(p, n, &s);
     /* Few channels (an image) stay plain: oneDNN reads them so, and blocks would be mostly padding. */
     uint32_t x_form =
         s.x->dim[1] <= 4 && (node->part == 1 || cpu_home(p, node->in[0]) == CPU_FORM_PLAIN) ? CPU_FORM_PLAIN : CPU_FORM_BLOCKED;
-    bool winograd = p->device->config->winograd != CPU_WINOGRAD_NEVER && winograd_pays(&s, node->part);
-    const attempt attempts[] = {{x_form, CPU_FORM_BLOCKED, dnnl_convolution_winograd},
-                                {x_form, CPU_FORM_BLOCKED, dnnl_convolution_direct},
-                                {CPU_FORM_BLOCKED, CPU_FORM_BLOCKED, dnnl_convolution_direct},
-                                {CPU_FORM_PLAIN, CPU_FORM_PLAIN, dnnl_convolution_direct}};
-    if (own_pays(p, &s, node->part))
-        return choose_own(p, n, &s);
-    attempt taken = {0};
-    dnnl_primitive_desc_t pd = NULL;
-    for (uint32_t slow = 0; slow < 2 && !pd; slow++) /* second round: oneDNN's plain loops are better than nothing */
-        for (uint32_t i = winograd && !slow ? 0 : 1; i < 4 && !pd; i++)
-            for (uint32_t how = 0; how < 4 && !pd; how++) { /* residual by binary or sum, activation inside or after */
-                if (how & 1 && !residual)
-                    continue;
-                if (how & 2 && s.attr->activation == SODET_ACT_NONE)
-                    continue;
-                if (node->part != 0 && how)
-                    break;
-                bool sum = residual && (dies ? !(how & 1) : how & 1);
-                c->sum = sum;
-                c->binary = residual && !sum;
-                c->after = how & 2;
-                taken = attempts[i];
-                pd = try_one(p, node, &s, c, &taken);
-                if (pd && !slow && cpu_is_reference(pd)) {
-                    dnnl_primitive_desc_destroy(pd);
-                    pd = NULL;
-                }
-            }
+    const uint32_t first = p->device->config->winograd != CPU_WINOGRAD_NEVER && winograd_pays(&s, node->part) ? 0 : 1;
+    const attempt wide[] = {{x_form, CPU_FORM_BLOCKED, dnnl_convolution_winograd},
+                            {x_form, CPU_FORM_BLOCKED, dnnl_convolution_direct},
+                            {CPU_FORM_BLOCKED, CPU_FORM_BLOCKED, dnnl_convolution_direct},
+                            {CPU_FORM_PLAIN, CPU_FORM_PLAIN, dnnl_convolution_direct}};
+    if (!pd)
+        pd = search(p, n, &s, c, wide + first, 4 - first, false, &taken);
+    if (!pd) /* oneDNN's plain loops are better than nothing */
+        pd = search(p, n, &s, c, wide + 1, 3, true, &taken);
     if (!pd)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED, "%s: oneDNN has no convolution for this shape; `devices = ref` can compute it",
                           node->layer);
-    cpu_own_pd(p, pd);
-    c->pd = pd;
-    switch (node->part) {
-    case 0:
-        n->form_in[0] = (uint8_t)taken.x;
-        if (residual)
-            n->form_in[3] = (uint8_t)taken.y;
-        n->form_out[0] = (uint8_t)taken.y;
-        break;
-    case 1:
-        n->form_in[0] = (uint8_t)taken.y;
-        n->form_out[0] = (uint8_t)taken.x;
-        break;
-    default:
-        n->form_in[0] = (uint8_t)taken.x;
-        n->form_in[1] = (uint8_t)taken.y;
-    }
-    char kind[24] = "";
-    const char *impl = strchr(dn_impl(pd), ':'); /* "jit:avx512_core": the part before the colon says enough */
-    snprintf(kind, sizeof kind, "%.*s", (int)(impl ? impl - dn_impl(pd) : 16), dn_impl(pd));
-    snprintf(n->text, sizeof n->text, "%s %s%u%s%s%s", taken.alg == dnnl_convolution_winograd ? "winograd" : kind,
-             taken.y == CPU_FORM_BLOCKED ? "nChw" : "nchw", taken.y == CPU_FORM_BLOCKED ? p->device->block : 0,
-             taken.y == CPU_FORM_BLOCKED ? "c" : "", c->binary || c->sum ? " +residual" : "",
-             s.attr->activation ? c->after ? " activation" : " +activation" : "");
+    take(p, n, &s, c, pd, &taken);
     return SODET_OK;
+}
+
+/* ---- bf16 by float32 convolutions: what is read is widened, weights are rounded, what is written is rounded ---- */
+static bool emulated(const cpu_plan *p, const cpu_node *n)
+{
+    return p->device->emulate && ((const conv_state *)n->state)->narrow;
+}
+
+static cpu_place read_map(cpu_plan *p, cpu_node *n, uint32_t i, sodet_err *err)
+{
+    cpu_place from = cpu_read(p, n, i, err);
+    if (!from || !emulated(p, n))
+        return from;
+    const sodet_shape *shape = &n->node->in_shape[i];
+    const uint32_t form = told(p, shape, i == 0 && n->node->part != 1, n->form_in[i]);
+    cpu_place to = cpu_temporary(p, n, cpu_form_bytes(p, shape, form), err);
+    return to && cpu_emit_convert(p, n, shape, from, n->form_in[i], to, form, false, err) == SODET_OK ? to : 0;
+}
+
+static cpu_place read_weights(cpu_plan *p, cpu_node *n, dn_cmd md, sodet_err *err)
+{
+    const conv_state *c = n->state;
+    if (!emulated(p, n))
+        return cpu_reordered(p, n, 1, c->plain_weights, md, err);
+    cpu_place from = cpu_derived(p, n, 1, COPY_ROUNDED, &cpu_round, NULL, dn_md_size(c->plain_weights), err);
+    if (!from || dn_md_equal(md, c->plain_weights))
+        return from;
+    cpu_place to = cpu_temporary(p, n, dn_md_size(md), err);
+    return to && cpu_emit_reorder(p, n, from, c->plain_weights, to, md, false, false, err) == SODET_OK ? to : 0;
+}
+
+/* Where oneDNN writes map 0, which is to lie at `to` in the end. */
+static cpu_place result_place(cpu_plan *p, cpu_node *n, cpu_place to, sodet_err *err)
+{
+    if (!to || !emulated(p, n))
+        return to;
+    return cpu_temporary(p, n, cpu_form_bytes(p, &n->node->out_shape[0], CPU_FORM_BLOCKED), err);
+}
+
+static sodet_status finish_result(cpu_plan *p, cpu_node *n, cpu_place result, cpu_place to, sodet_err *err)
+{
+    sodet_status s = SODET_OK;
+    if (result != to)
+        s = cpu_emit_convert(p, n, &n->node->out_shape[0], result, CPU_FORM_BLOCKED, to, n->form_out[0], false, err);
+    return s == SODET_OK ? cpu_written(p, n, 0, to, err) : s;
+}
+
+static sodet_status failed(sodet_err *err)
+{
+    return err->code ? err->code : cpu_out_of_memory(err);
 }
 
 static sodet_status emit_forward(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -371,47 +495,49 @@ static sodet_status emit_forward(cpu_plan *p, cpu_node *n, sodet_err *err)
     conv_state *c = n->state;
     const sodet_node *node = n->node;
     conv_shape s = shape_of(node);
-    dn_cmd y_md = dn_query_md(c->pd, dnnl_query_dst_md), b_md = dn_query_md(c->pd, dnnl_query_weights_md);
-    cpu_place x = cpu_read(p, n, 0, err), w = cpu_reordered(p, n, 1, c->plain_weights, b_md, err), b = 0, r = 0;
+    dn_cmd y_md = dn_query_md(c->pd, dnnl_query_dst_md), w_md = dn_query_md(c->pd, dnnl_query_weights_md);
+    cpu_place x = read_map(p, n, 0, err), w = x ? read_weights(p, n, w_md, err) : 0, b = 0, r = 0;
     if (!x || !w)
-        return err->code ? err->code : cpu_out_of_memory(err);
+        return failed(err);
     if (s.bias && !(b = cpu_read(p, n, 2, err)))
-        return err->code ? err->code : cpu_out_of_memory(err);
+        return failed(err);
     if ((c->sum || c->binary) && !(r = cpu_read(p, n, 3, err)))
-        return err->code ? err->code : cpu_out_of_memory(err);
-    cpu_place y = cpu_write(p, n, 0, c->sum ? 3 : UINT32_MAX, err);
+        return failed(err);
+    const bool apart = emulated(p, n);
+    cpu_place to = cpu_write(p, n, 0, c->sum && !apart ? 3 : UINT32_MAX, err), y = result_place(p, n, to, err);
     if (!y)
-        return err->code ? err->code : cpu_out_of_memory(err);
+        return failed(err);
     if (c->sum && y != r) {
-        sodet_status status = cpu_emit_copy(p, n, y, r, dn_md_size(y_md), err);
+        sodet_status status = apart ? cpu_emit_convert(p, n, &node->in_shape[3], r, n->form_in[3], y, CPU_FORM_BLOCKED, false, err)
+                                    : cpu_emit_copy(p, n, y, r, dn_md_size(y_md), err);
         if (status != SODET_OK)
             return status;
     }
     sodet_shape b_shape = sodet_shape_make(SODET_F32, 1, s.w->dim[0], 0, 0, 0);
     const cpu_arg arg[] = {{DNNL_ARG_SRC, x, dn_query_md(c->pd, dnnl_query_src_md)},
-                           {DNNL_ARG_WEIGHTS, w, b_md},
+                           {DNNL_ARG_WEIGHTS, w, w_md},
                            {DNNL_ARG_BIAS, b, b ? cpu_md(p, &b_shape, CPU_FORM_PLAIN) : NULL},
                            {DNNL_ARG_DST, y, y_md},
                            {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, c->binary ? r : 0, y_md}};
     sodet_status status = cpu_emit(p, n, c->pd, arg, 5, err);
     if (status == SODET_OK && c->after)
-        status = emit_activation(p, n, y, err);
-    return status == SODET_OK ? cpu_written(p, n, 0, y, err) : status;
+        status = emit_activation(p, n, y, apart ? CPU_FORM_BLOCKED : n->form_out[0], err);
+    return status == SODET_OK ? finish_result(p, n, y, to, err) : status;
 }
 
 static sodet_status emit_backward_data(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     conv_state *c = n->state;
     dn_cmd w_md = dn_query_md(c->pd, dnnl_query_weights_md);
-    cpu_place dy = cpu_read(p, n, 0, err), w = cpu_reordered(p, n, 1, c->plain_weights, w_md, err),
-              dx = dy && w ? cpu_write(p, n, 0, UINT32_MAX, err) : 0;
+    cpu_place dy = read_map(p, n, 0, err), w = dy ? read_weights(p, n, w_md, err) : 0, to = w ? cpu_write(p, n, 0, UINT32_MAX, err) : 0,
+              dx = result_place(p, n, to, err);
     if (!dx)
-        return err->code ? err->code : cpu_out_of_memory(err);
+        return failed(err);
     const cpu_arg arg[] = {{DNNL_ARG_DIFF_DST, dy, dn_query_md(c->pd, dnnl_query_diff_dst_md)},
                            {DNNL_ARG_WEIGHTS, w, w_md},
                            {DNNL_ARG_DIFF_SRC, dx, dn_query_md(c->pd, dnnl_query_diff_src_md)}};
     sodet_status status = cpu_emit(p, n, c->pd, arg, 3, err);
-    return status == SODET_OK ? cpu_written(p, n, 0, dx, err) : status;
+    return status == SODET_OK ? finish_result(p, n, dx, to, err) : status;
 }
 
 static sodet_status emit_backward_weights(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -420,13 +546,13 @@ static sodet_status emit_backward_weights(cpu_plan *p, cpu_node *n, sodet_err *e
     const sodet_node *node = n->node;
     dn_cmd w_md = dn_query_md(c->pd, dnnl_query_diff_weights_md);
     bool direct = dn_md_equal(w_md, c->plain_weights) && !(node->base && node->base[0].id);
-    cpu_place x = cpu_read(p, n, 0, err), dy = x ? cpu_read(p, n, 1, err) : 0;
+    cpu_place x = read_map(p, n, 0, err), dy = x ? read_map(p, n, 1, err) : 0;
     if (!dy)
-        return err->code ? err->code : cpu_out_of_memory(err);
+        return failed(err);
     cpu_place dw = direct ? cpu_write(p, n, 0, UINT32_MAX, err) : cpu_temporary(p, n, dn_md_size(w_md), err);
     cpu_place db = node->n_out > 1 ? cpu_write(p, n, 1, UINT32_MAX, err) : 0;
     if (!dw || (node->n_out > 1 && !db))
-        return err->code ? err->code : cpu_out_of_memory(err);
+        return failed(err);
     dn_cmd b_md = db ? cpu_md(p, &node->out_shape[1], CPU_FORM_PLAIN) : NULL;
     const cpu_arg arg[] = {{DNNL_ARG_SRC, x, dn_query_md(c->pd, dnnl_query_src_md)},
                            {DNNL_ARG_DIFF_DST, dy, dn_query_md(c->pd, dnnl_query_diff_dst_md)},
@@ -452,4 +578,4 @@ static sodet_status emit(cpu_plan *p, cpu_node *n, sodet_err *err)
     }
 }
 
-const cpu_planner sodet_cpu_plan_conv2d = {.maps = maps, .choose = choose, .emit = emit};
+const cpu_planner sodet_cpu_plan_conv2d = {.maps = maps, .narrow = narrow, .measured = true, .choose = choose, .emit = emit};

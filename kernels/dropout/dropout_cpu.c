@@ -43,4 +43,4 @@ static void run(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64
 }
 
 const sodet_cpu_kernel sodet_cpu_dropout[] = {
-    {.struct_size = sizeof(sodet_cpu_kernel), .flags = SODET_CPU_FLAT, .units = units, .run = run}};
+    {.struct_size = sizeof(sodet_cpu_kernel), .flags = SODET_CPU_FLAT | SODET_CPU_PLACED, .units = units, .run = run}};

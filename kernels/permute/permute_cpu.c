@@ -178,7 +178,13 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
     (void)err;
     const sodet_node *node = n->node;
     snprintf(n->text, sizeof n->text, "own");
-    if (is_order(node, to_nhwc) && cpu_can_block(&node->in_shape[0]) && cpu_home(p, node->in[0]) == CPU_FORM_BLOCKED) {
+    if (is_order(node, to_nhwc) && cpu_can_block(&node->in_shape[0]) && cpu_home(p, node->in[0]) == CPU_FORM_LAST) {
+        n->form_in[0] = CPU_FORM_LAST;
+        snprintf(n->text, sizeof n->text, "view of %s", cpu_form_name(p, CPU_FORM_LAST));
+    } else if (is_order(node, to_nchw) && cpu_may_narrow(p, n, 0) && p->value[node->out[0].id].wanted == CPU_FORM_NARROW) {
+        n->form_out[0] = CPU_FORM_LAST;
+        snprintf(n->text, sizeof n->text, "view as %s", cpu_form_name(p, CPU_FORM_LAST));
+    } else if (is_order(node, to_nhwc) && cpu_can_block(&node->in_shape[0]) && cpu_home(p, node->in[0]) == CPU_FORM_BLOCKED) {
         n->form_in[0] = CPU_FORM_BLOCKED;
         snprintf(n->text, sizeof n->text, "own from nChw%uc", p->device->block);
     } else if (is_order(node, to_nchw) && cpu_can_block(&node->out_shape[0]) && p->value[node->out[0].id].wanted &&
@@ -192,6 +198,8 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
 static sodet_status emit(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
+    if (n->form_in[0] == CPU_FORM_LAST || n->form_out[0] == CPU_FORM_LAST) /* the same bytes in the same order */
+        return cpu_emit_view(p, n, err);
     const bool in = n->form_in[0] == CPU_FORM_BLOCKED, out = n->form_out[0] == CPU_FORM_BLOCKED;
     const sodet_tensor tensor[2] = {{NULL, node->in_shape[0], in ? SODET_BLOCKED : SODET_PLAIN, in ? p->device->block : 0},
                                     {NULL, node->out_shape[0], out ? SODET_BLOCKED : SODET_PLAIN, out ? p->device->block : 0}};

@@ -6,19 +6,21 @@
 #include "check.h"
 #include "core/graph/graph.h"
 #include "core/plugin/plugin.h"
+#include "kernels/narrow.h"
 
 typedef struct rig {
     sd_config *cfg;
     sd_instance backend;
     const sodet_backend_ops *ops;
     void *device;
+    bool coarse; /* parameters and inputs are rounded to what bf16 holds */
 } rig;
 
 /* more: further lines of the INI, e.g. "[backend.cpu]\nwinograd = never\n"; or "". The status is open's. */
-static inline sodet_status rig_open_more(rig *r, const char *name, uint32_t threads, const char *more, sodet_err *err)
+static inline sodet_status rig_open_as(rig *r, const char *name, uint32_t threads, const char *more, uint32_t precision, sodet_err *err)
 {
     char text[512], section[64];
-    *r = (rig){0};
+    *r = (rig){.coarse = precision != SODET_PRECISION_FP32};
     int n = snprintf(text, sizeof text, "[run]\ndevices = %s\n%s", name, more);
     snprintf(section, sizeof section, "backend.%s", name);
     sodet_status s = sd_config_open_text(text, (uint64_t)n, "test.ini", NULL, NULL, 0, &r->cfg, err);
@@ -27,8 +29,13 @@ static inline sodet_status rig_open_more(rig *r, const char *name, uint32_t thre
     if (s != SODET_OK)
         return s;
     r->ops = r->backend.ops;
-    const sodet_device_options o = {.struct_size = sizeof o, .threads = threads, .world = 1};
+    const sodet_device_options o = {.struct_size = sizeof o, .threads = threads, .world = 1, .precision = precision};
     return r->ops->open(r->backend.self, 0, &o, &r->device, err);
+}
+
+static inline sodet_status rig_open_more(rig *r, const char *name, uint32_t threads, const char *more, sodet_err *err)
+{
+    return rig_open_as(r, name, threads, more, SODET_PRECISION_FP32, err);
 }
 
 static inline void rig_open(rig *r, const char *name, uint32_t threads)
@@ -66,6 +73,12 @@ static inline void rig_fill(float *v, int64_t n, const char *name)
         v[i] = (float)(sd_mix64(key + (uint64_t)i) >> 40) * 0x1p-23f - 1.0f;
 }
 
+static inline void rig_round(const rig *r, float *v, uint64_t n)
+{
+    for (uint64_t i = 0; r->coarse && i < n; i++)
+        v[i] = narrow_value(narrow_bits(v[i]));
+}
+
 /* The graph is sealed by the first call. Parameters: random, of size 1/sqrt(fan in); buffers: running means 0.1 * random, others in [0.5, 1.5). */
 static inline sodet_status rig_make(rig *r, sodet_graph *g, rig_program *p, sodet_err *err)
 {
@@ -97,6 +110,7 @@ static inline sodet_status rig_make(rig *r, sodet_graph *g, rig_program *p, sode
             v[k] = segment->buffer            ? mean ? 0.1f * v[k] : 1 + 0.5f * v[k]
                               : segment->shape.rank == 1 ? 0.5f + 0.4f * v[k]
                                               : v[k] / sqrtf((float)fan);
+        rig_round(r, v, segment->n);
         s = r->ops->upload(r->device, segment->frozen ? p->frozen : p->param, segment->offset * 4, v, segment->n * 4, err);
         free(v);
         if (s != SODET_OK)
@@ -113,6 +127,7 @@ static inline sodet_status rig_make(rig *r, sodet_graph *g, rig_program *p, sode
         int64_t n = sodet_elements(&info->shape);
         float *data = malloc((size_t)n * 4 + 4);
         rig_fill(data, n, info->name);
+        rig_round(r, data, (uint64_t)n);
         s = r->ops->upload(r->device, r->ops->address(p->handle, (sodet_value){v}), 0, data, (uint64_t)n * 4, err);
         free(data);
         if (s != SODET_OK)

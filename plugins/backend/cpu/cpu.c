@@ -13,6 +13,7 @@
 enum { HUGE_PAGE = 2 << 20 };
 
 static const char *const winograd_choices[] = {"auto", "own", "onednn", "never", NULL};
+static const char *const bf16_choices[] = {"native", "emulate", NULL};
 static const char *const self_test_choices[] = {"on", "off", "fault", NULL};
 static const sodet_opt options[] = {
     SODET_OPT_ENUM(cpu_config, winograd, "auto", winograd_choices,
@@ -21,10 +22,14 @@ static const sodet_opt options[] = {
     SODET_OPT_ENUM(
         cpu_config, self_test, "on", self_test_choices,
         "compare a dozen small convolutions of oneDNN with plain loops when a device is opened; fault: pretend that one is wrong"),
+    SODET_OPT_ENUM(cpu_config, bf16, "native", bf16_choices,
+                   "precision = bf16 by the processor's own instructions, or by float32 ones on rounded numbers: slow, and everywhere"),
+    SODET_OPT_STRING(cpu_config, times, "",
+                     "file in which precision = mixed keeps how long convolutions take; empty: sodet/cpu_times.tsv in the user's folder of "
+                     "caches"),
 };
 
-/* "AMD EPYC 9654 96-Core Processor" */
-static void processor_name(char *out, size_t size)
+void cpu_processor_name(char *out, size_t size)
 {
     FILE *f = fopen("/proc/cpuinfo", "re");
     char line[256];
@@ -48,7 +53,7 @@ static sodet_status devices(const void *self, uint32_t capacity, sodet_device_in
     *n = 1;
     if (capacity) {
         out[0] = (sodet_device_info){.struct_size = sizeof out[0]};
-        processor_name(out[0].name, sizeof out[0].name);
+        cpu_processor_name(out[0].name, sizeof out[0].name);
         long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
         if (pages > 0 && size > 0)
             out[0].memory = (uint64_t)pages * (uint64_t)size;
@@ -68,6 +73,22 @@ static void close_device(void *device)
     sd_free(d);
 }
 
+static sodet_status check_precision(cpu_device *d, sodet_err *err)
+{
+    const bool able = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+    d->emulate = d->config->bf16 == CPU_BF16_EMULATE;
+    if (d->precision == SODET_PRECISION_FP16)
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                          "[run] precision = fp16: the CPU backend computes in fp32, bf16 or mixed; write one of these");
+    if (d->precision != SODET_PRECISION_FP32 && !able && !d->emulate)
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                          "[run] precision = %s: this processor multiplies no bf16 numbers (AVX512_BF16 is missing or switched off by "
+                          "ONEDNN_MAX_CPU_ISA); write precision = fp32, which is faster here, or [backend.cpu] bf16 = emulate to see what "
+                          "bf16 would compute",
+                          d->precision == SODET_PRECISION_BF16 ? "bf16" : "mixed");
+    return SODET_OK;
+}
+
 static sodet_status open_device(const void *self, uint32_t index, const sodet_device_options *o, void **device, sodet_err *err)
 {
     *device = NULL;
@@ -83,12 +104,13 @@ static sodet_status open_device(const void *self, uint32_t index, const sodet_de
     d->world = o->world ? o->world : 1;
     d->group = o->group;
     d->verbose = o->verbose;
+    d->precision = o->precision;
     /* The cpuid bits that oneDNN goes by, and the limit that ONEDNN_MAX_CPU_ISA may have set. */
     d->block = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
     cpu_use_threads(d->threads);
-    sodet_status s = SODET_OK;
-    if (dnnl_engine_create(&d->engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags) != dnnl_success)
+    sodet_status s = check_precision(d, err);
+    if (s == SODET_OK && (dnnl_engine_create(&d->engine, dnnl_cpu, 0) != dnnl_success ||
+                          dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags) != dnnl_success))
         s = SODET_FAIL(err, SODET_E_DEVICE, "oneDNN cannot use this processor; `devices = ref` does without it, slowly");
     if (s == SODET_OK && d->config->self_test != CPU_SELF_TEST_OFF)
         s = cpu_self_test(d, err);
@@ -119,7 +141,7 @@ static void touch(void *context, int64_t begin, int64_t end)
         ((volatile char *)context)[i * 4096] = 0;
 }
 
-static sodet_status alloc(void *device, uint64_t bytes, void **out, sodet_err *err)
+sodet_status cpu_alloc(void *device, uint64_t bytes, void **out, sodet_err *err)
 {
     cpu_device *d = device;
     *out = NULL;
@@ -145,7 +167,7 @@ static sodet_status alloc(void *device, uint64_t bytes, void **out, sodet_err *e
     return SODET_OK;
 }
 
-static void release(void *device, void *memory, uint64_t bytes)
+void cpu_release(void *device, void *memory, uint64_t bytes)
 {
     (void)device;
     if (memory)
@@ -199,8 +221,8 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .open = open_device,
                                       .close = close_device,
                                       .real_size = real_size,
-                                      .alloc = alloc,
-                                      .release = release,
+                                      .alloc = cpu_alloc,
+                                      .release = cpu_release,
                                       .upload = upload,
                                       .download = download,
                                       .prepare = cpu_prepare,
@@ -210,4 +232,5 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .address = cpu_address,
                                       .run = cpu_run};
 
-SODET_PLUGIN(SODET_KIND_BACKEND, "cpu", "x86-64 processors: oneDNN and own vector code, float32", cpu_config, options, .ops = &ops);
+SODET_PLUGIN(SODET_KIND_BACKEND, "cpu", "x86-64 processors: oneDNN and own vector code, float32 and bf16", cpu_config, options,
+             .ops = &ops);

@@ -1,7 +1,8 @@
 /* cpu.h: the CPU backend's inside: a device, a plan and the calls with which operators add their work to a plan.
  *
- * A value of rank 4 in F32 has up to two forms: plain (NCHW) and blocked (nChw16c, nChw8c without AVX-512; padding channels are zero).
- * Its producer decides its home form; a consumer that wants the other gets it by a reorder, made once and kept for later consumers.
+ * A value of rank 4 in F32 has up to four forms: plain (NCHW), blocked (nChw16c, nChw8c without AVX-512; padding channels are zero), channels
+ * last (NHWC), and, where [run] precision allows it, narrow: channels last in bf16. Its producer decides its home form; a consumer that
+ * wants another gets it by a conversion, made once and kept for later consumers.
  * prepare() goes over the nodes twice: `choose` settles implementations and forms, `emit` adds steps and buffers.
  * A step is one primitive of oneDNN, one own kernel, or one of a few fills and copies; everything it needs is made before the first run.
  *
@@ -22,15 +23,21 @@ typedef struct cpu_config {
     uint32_t winograd;   /* CPU_WINOGRAD_* */
     uint32_t huge_pages; /* 1: madvise(MADV_HUGEPAGE) */
     uint32_t self_test;  /* CPU_SELF_TEST_* */
+    uint32_t bf16;       /* CPU_BF16_* */
+    const char *times;   /* file of measured times; "": the user's folder of caches */
 } cpu_config;
 enum { CPU_WINOGRAD_AUTO = 0, CPU_WINOGRAD_OWN, CPU_WINOGRAD_ONEDNN, CPU_WINOGRAD_NEVER };
+enum { CPU_BF16_NATIVE = 0, CPU_BF16_EMULATE /* float32 convolutions of rounded numbers: the same results, slowly, on any processor */ };
 enum { CPU_SELF_TEST_ON = 0, CPU_SELF_TEST_OFF, CPU_SELF_TEST_FAULT /* adds an error to a result: shows that the test would see one */ };
 
 typedef struct cpu_device {
     const cpu_config *config;
     uint32_t threads, rank, world, verbose;
-    uint32_t block; /* channels in a block of the blocked form */
-    void *group;    /* of open_group, or NULL */
+    uint32_t block;     /* channels in a block of the blocked form */
+    uint32_t precision; /* SODET_PRECISION_* */
+    bool emulate;       /* bf16 by float32 convolutions */
+    bool measures;      /* a node alone: its results are as narrow as they can be */
+    void *group;        /* of open_group, or NULL */
     dnnl_engine_t engine;
     dnnl_stream_t stream;
 } cpu_device;
@@ -51,7 +58,17 @@ typedef struct cpu_buffer {
 } cpu_buffer;
 
 /* ---- steps ---- */
-enum { CPU_PRIMITIVE = 1, CPU_KERNEL, CPU_FILL_ZERO, CPU_ADD, CPU_COPY, CPU_PAD, CPU_CALL };
+enum {
+    CPU_PRIMITIVE = 1,
+    CPU_KERNEL,
+    CPU_FLAT_NARROW /* a flat kernel on narrow maps */,
+    CPU_FILL_ZERO,
+    CPU_ADD,
+    CPU_COPY,
+    CPU_PAD,
+    CPU_CALL
+};
+enum { CPU_MOVES_NOTHING = 0, CPU_MOVES_A_MAP, CPU_MOVES_WEIGHTS };
 typedef struct cpu_program cpu_program;
 typedef struct cpu_plan cpu_plan;
 typedef struct cpu_step cpu_step;
@@ -62,7 +79,8 @@ struct cpu_step {
     uint32_t n_args;
     dnnl_exec_arg_t *arg;
     cpu_place *arg_place;
-    /* CPU_KERNEL */
+    uint32_t moves; /* CPU_MOVES_*: for measurements */
+    /* CPU_KERNEL, CPU_FLAT_NARROW */
     const sodet_cpu_kernel *kernel;
     sodet_kernel_args call;
     sodet_tensor *tensor; /* inputs, then outputs */
@@ -86,7 +104,8 @@ typedef struct cpu_steps {
 
 /* ---- the plan ---- */
 typedef struct cpu_planner cpu_planner;
-enum { CPU_FORM_PLAIN = 0, CPU_FORM_BLOCKED = 1, CPU_FORMS = 2 };
+enum { CPU_MOST_FLAT = 6 /* tensors of a flat kernel on narrow maps */ };
+enum { CPU_FORM_PLAIN = 0, CPU_FORM_BLOCKED, CPU_FORM_LAST, CPU_FORM_NARROW, CPU_FORMS };
 typedef struct cpu_node { /* a node while it is planned */
     const sodet_node *node;
     uint32_t index;
@@ -98,14 +117,15 @@ typedef struct cpu_node { /* a node while it is planned */
     bool skip;                   /* another node does its work and places its outputs */
     sodet_value extra[2];        /* values that a fusion reads beside the node's inputs, in form_extra */
     uint8_t form_extra[2];
-    char text[64]; /* what describe() says */
+    double seconds[2]; /* precision = mixed: in float32 and in bf16, without conversions of maps */
+    char text[64];     /* what describe() says */
 } cpu_node;
 
 typedef struct cpu_value {
     uint32_t home;
     uint32_t producer;        /* node, UINT32_MAX: none */
     bool fixed;               /* depends on parameters and constants alone */
-    bool wanted;              /* somebody would like it blocked */
+    uint32_t wanted;          /* the form that its readers compute fastest on; CPU_FORM_PLAIN: none in particular */
     uint32_t last[CPU_FORMS]; /* last node that uses it in this form (0 if none); UINT32_MAX: an output */
     cpu_place place[CPU_FORMS];
 } cpu_value;
@@ -137,6 +157,7 @@ struct cpu_plan {
     dnnl_memory_t *memory;
     uint64_t n_memories, memory_capacity;
     cpu_place prologue_scratch;
+    double conversion[2];       /* precision = mixed: seconds for an element of a map, to bf16 and back */
     dnnl_primitive_attr_t attr; /* user scratchpad */
     sodet_plan_buffer *out;     /* what the core sees */
     uint32_t references;        /* plan and program */
@@ -145,6 +166,9 @@ struct cpu_plan {
 struct cpu_planner {
     /* Bit i: input i is a map that this operator computes faster on blocked. */
     uint64_t (*maps)(const sodet_node *n);
+    /* Whether it would rather compute on narrow maps, where the plan allows that. NULL: never. */
+    bool (*narrow)(const cpu_plan *p, const cpu_node *n);
+    bool measured; /* precision = mixed goes by measured times */
     /* Sets n->form_in, n->form_out, n->text, n->state. The homes of all inputs are known. */
     sodet_status (*choose)(cpu_plan *p, cpu_node *n, sodet_err *err);
     sodet_status (*emit)(cpu_plan *p, cpu_node *n, sodet_err *err);
@@ -153,10 +177,14 @@ struct cpu_planner {
 /* ---- for planners (choose) ---- */
 /* The memory descriptor of a shape in a form; owned by the plan; NULL when memory ran out. Plain tensors of any rank up to 5. */
 dn_cmd cpu_md(cpu_plan *p, const sodet_shape *shape, uint32_t form);
-dn_cmd cpu_md_any(cpu_plan *p, const sodet_shape *shape); /* the layout is oneDNN's choice; grouped weights: rank 5 */
-dn_cmd cpu_own_md(cpu_plan *p, dn_md md);                 /* hands md to the plan */
+dn_cmd cpu_md_any(cpu_plan *p, const sodet_shape *shape,
+                  dnnl_data_type_t type); /* the layout is oneDNN's choice; grouped weights: rank 5 */
+dn_cmd cpu_own_md(cpu_plan *p, dn_md md); /* hands md to the plan */
 void cpu_own_pd(cpu_plan *p, dnnl_primitive_desc_t pd);
 bool cpu_can_block(const sodet_shape *s); /* rank 4, F32, no dimension is 0 */
+bool cpu_is_narrow(const cpu_plan *p);    /* whether maps may be narrow at all */
+/* Whether output `o` may be narrow: a map in work memory that is not added to another. */
+bool cpu_may_narrow(const cpu_plan *p, const cpu_node *n, uint32_t o);
 uint32_t cpu_home(const cpu_plan *p, sodet_value v);
 /* The node of part 0 of the same operator whose input 0 is `x` and output 0 is `y` (either may be absent), or NULL. */
 cpu_node *cpu_forward_of(cpu_plan *p, const sodet_op *op, sodet_value x, sodet_value y);
@@ -195,6 +223,9 @@ typedef struct cpu_arg {
 } cpu_arg;
 /* Adds the primitive with its scratchpad. Arguments whose place is 0 are left out. */
 sodet_status cpu_emit(cpu_plan *p, cpu_node *n, const_dnnl_primitive_desc_t pd, const cpu_arg *arg, uint32_t n_args, sodet_err *err);
+/* A map from one form into another. */
+sodet_status cpu_emit_convert(cpu_plan *p, cpu_node *n, const sodet_shape *shape, cpu_place from, uint32_t from_form, cpu_place to,
+                              uint32_t to_form, bool prologue, sodet_err *err);
 sodet_status cpu_emit_reorder(cpu_plan *p, cpu_node *n, cpu_place from, dn_cmd from_md, cpu_place to, dn_cmd to_md, bool add, bool prologue,
                               sodet_err *err);
 sodet_status cpu_emit_zero(cpu_plan *p, cpu_node *n, cpu_place to, uint64_t bytes, sodet_err *err);
@@ -209,8 +240,18 @@ sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k
 sodet_status cpu_give_scratch(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err);
 sodet_status cpu_out_of_memory(sodet_err *err);
 
+const char *cpu_form_name(const cpu_plan *p, uint32_t form);
+uint64_t cpu_form_bytes(const cpu_plan *p, const sodet_shape *s, uint32_t form);
+
+/* precision = mixed: the costs of what its nodes may choose between. */
+sodet_status cpu_measure(cpu_plan *p, sodet_err *err);
+void cpu_processor_name(char *out, size_t size); /* "AMD EPYC 9654 96-Core Processor" */
+sodet_status cpu_alloc(void *device, uint64_t bytes, void **out, sodet_err *err);
+void cpu_release(void *device, void *memory, uint64_t bytes);
+
 void cpu_choose_own(cpu_plan *p, cpu_node *n); /* what is done where there is no planner */
 sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err);
+sodet_status cpu_emit_view(cpu_plan *p, cpu_node *n, sodet_err *err); /* output 0 is input 0's bytes */
 sodet_tensor cpu_tensor(const cpu_plan *p, const sodet_shape *shape, uint32_t form);
 
 /* ---- parts of the backend ---- */
@@ -223,7 +264,11 @@ sodet_status cpu_bind(void *device, sodet_plan *plan, const sodet_binding *b, vo
 void cpu_unbind(void *program);
 void *cpu_address(void *program, sodet_value v);
 sodet_status cpu_run(void *program, const sodet_run *r, sodet_err *err);
+/* One run; *seconds: its steps without those that move maps and, if `kept`, weights that a real plan would have ready. */
+sodet_status cpu_time_steps(void *program, bool kept, double *seconds, sodet_err *err);
 extern const cpu_planner cpu_plan_collective; /* all_reduce, all_gather */
+/* narrow.c: one input, one output; between any two forms of a map, and float32 rounded to what bf16 holds. */
+extern const sodet_cpu_kernel cpu_convert, cpu_round;
 sodet_status cpu_self_test(cpu_device *d, sodet_err *err);
 
 /* parallel.c: the only file that speaks to the OpenMP runtime. Every entry point of the backend says how many threads the calling
@@ -232,6 +277,8 @@ void cpu_use_threads(uint32_t threads);
 /* Splits [0, n) into ranges of at least `grain`. */
 void cpu_parallel(uint32_t threads, int64_t n, int64_t grain, void (*body)(void *context, int64_t begin, int64_t end), void *context);
 void cpu_run_kernel(const sodet_cpu_kernel *k, const sodet_kernel_args *a, const int64_t *units);
+/* A flat kernel, piece by piece: what is narrow is widened into float32, computed and narrowed again. */
+void cpu_run_flat_narrow(const sodet_cpu_kernel *k, const sodet_kernel_args *a);
 /* Elementary passes on all threads. */
 void cpu_zero(uint32_t threads, void *to, uint64_t bytes);
 void cpu_copy_bytes(uint32_t threads, void *to, const void *from, uint64_t bytes);

@@ -1,6 +1,7 @@
 /* Places, buffers, reorders and steps: what a plan is made of. */
 #include <stdio.h>
 
+#include "kernels/vector.h"
 #include "plugins/backend/cpu/cpu.h"
 
 sodet_status cpu_out_of_memory(sodet_err *err)
@@ -35,6 +36,17 @@ bool cpu_can_block(const sodet_shape *s)
     return s->dtype == SODET_F32 && s->rank == 4 && sodet_elements(s) > 0;
 }
 
+bool cpu_is_narrow(const cpu_plan *p)
+{
+    return p->device->precision != SODET_PRECISION_FP32;
+}
+
+bool cpu_may_narrow(const cpu_plan *p, const cpu_node *n, uint32_t o)
+{
+    return cpu_is_narrow(p) && cpu_can_block(&n->node->out_shape[o]) && !(n->node->base && n->node->base[o].id) &&
+           sodet_graph_value(p->graph, n->node->out[o])->store == SODET_STORE_WORK;
+}
+
 static int md_dims(const sodet_shape *s, int64_t dim[DNNL_MAX_NDIMS])
 {
     for (uint32_t i = 0; i < s->rank; i++)
@@ -49,15 +61,16 @@ dn_cmd cpu_md(cpu_plan *p, const sodet_shape *shape, uint32_t form)
     static const dnnl_format_tag_t plain[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
     int64_t dim[DNNL_MAX_NDIMS] = {0};
     int n = md_dims(shape, dim);
-    dnnl_format_tag_t blocked = p->device->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
-    return cpu_own_md(p, dn_md_tag(n, dim, dnnl_f32, form == CPU_FORM_BLOCKED ? blocked : plain[shape->rank]));
+    const dnnl_format_tag_t tag[CPU_FORMS] = {plain[shape->rank], p->device->block == 16 ? dnnl_nChw16c : dnnl_nChw8c, dnnl_nhwc,
+                                              dnnl_nhwc};
+    return cpu_own_md(p, dn_md_tag(n, dim, form == CPU_FORM_NARROW ? dnnl_bf16 : dnnl_f32, tag[form]));
 }
 
-dn_cmd cpu_md_any(cpu_plan *p, const sodet_shape *shape)
+dn_cmd cpu_md_any(cpu_plan *p, const sodet_shape *shape, dnnl_data_type_t type)
 {
     int64_t dim[DNNL_MAX_NDIMS] = {0};
     int n = md_dims(shape, dim);
-    return cpu_own_md(p, dn_md_tag(n, dim, dnnl_f32, dnnl_format_tag_any));
+    return cpu_own_md(p, dn_md_tag(n, dim, type, dnnl_format_tag_any));
 }
 
 bool cpu_is_reference(const_dnnl_primitive_desc_t pd)
@@ -107,7 +120,7 @@ static void occupy(cpu_plan *p, cpu_place place, uint32_t last)
         b->lifetime = SODET_LIFE_PROGRAM;
 }
 
-static uint64_t form_bytes(const cpu_plan *p, const sodet_shape *s, uint32_t form)
+uint64_t cpu_form_bytes(const cpu_plan *p, const sodet_shape *s, uint32_t form)
 {
     static const uint64_t size[] = {0, 4, 4, 2, 2};
     int64_t n = sodet_elements(s);
@@ -115,7 +128,16 @@ static uint64_t form_bytes(const cpu_plan *p, const sodet_shape *s, uint32_t for
         int64_t block = p->device->block;
         n = s->dim[0] * ((s->dim[1] + block - 1) / block * block) * s->dim[2] * s->dim[3];
     }
-    return (uint64_t)n * size[s->dtype];
+    return (uint64_t)n * (form == CPU_FORM_NARROW ? 2 : size[s->dtype]);
+}
+
+sodet_tensor cpu_tensor(const cpu_plan *p, const sodet_shape *shape, uint32_t form)
+{
+    static const uint32_t layout[CPU_FORMS] = {SODET_PLAIN, SODET_BLOCKED, SODET_CHANNELS_LAST, SODET_CHANNELS_LAST};
+    sodet_tensor t = {NULL, *shape, layout[form], form == CPU_FORM_BLOCKED ? p->device->block : 0};
+    if (form == CPU_FORM_NARROW)
+        t.shape.dtype = SODET_BF16;
+    return t;
 }
 
 cpu_place cpu_place_of_arena(cpu_plan *p, const sodet_value_info *info)
@@ -159,7 +181,7 @@ static cpu_place work_place(cpu_plan *p, uint32_t value, const sodet_shape *shap
     uint32_t last = p->value[value].last[form];
     bool keeps = fixed || last == UINT32_MAX;
     uint32_t end = last == UINT32_MAX ? p->n_nodes - 1 : last > node ? last : node;
-    cpu_place place = add_buffer(p, value, keeps ? SODET_LIFE_PROGRAM : SODET_LIFE_RUN, form_bytes(p, shape, form), node, end);
+    cpu_place place = add_buffer(p, value, keeps ? SODET_LIFE_PROGRAM : SODET_LIFE_RUN, cpu_form_bytes(p, shape, form), node, end);
     if (!place) {
         cpu_out_of_memory(err);
         return 0;
@@ -322,6 +344,11 @@ sodet_status cpu_emit_copy(cpu_plan *p, cpu_node *n, cpu_place to, cpu_place fro
     return emit_pass(p, n, CPU_COPY, to, from, bytes, err);
 }
 
+static uint64_t tensor_bytes(const sodet_tensor *t)
+{
+    return (uint64_t)(t->layout == SODET_BLOCKED ? vector_storage(t) : sodet_elements(&t->shape)) * (t->shape.dtype == SODET_BF16 ? 2 : 4);
+}
+
 static sodet_status emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
                                 uint32_t n_in, uint32_t n_out, const void *attr, bool prologue, sodet_err *err)
 {
@@ -341,7 +368,9 @@ static sodet_status emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel
         s->tensor[i] = tensor[i];
         s->tensor_place[i] = place[i];
         use_until(p, place[i], at);
-        bytes += tensor[i].shape.dtype ? form_bytes(p, &tensor[i].shape, tensor[i].layout) : 0;
+        bytes += tensor[i].shape.dtype ? tensor_bytes(&tensor[i]) : 0;
+        if ((k->flags & SODET_CPU_FLAT) && tensor[i].shape.dtype == SODET_BF16)
+            s->kind = CPU_FLAT_NARROW;
     }
     uint32_t threads = bytes < 65536 ? 1 : p->device->threads; /* a team costs more than small work */
     s->call = (sodet_kernel_args){.struct_size = sizeof s->call,
@@ -352,6 +381,8 @@ static sodet_status emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel
                                   .attr = attr,
                                   .part = n->node->part,
                                   .n_threads = threads};
+    if (s->kind == CPU_FLAT_NARROW)
+        return SODET_OK;
     int64_t most = 0;
     for (uint32_t i = 0; i < phases; i++) {
         s->units[i] = k->units ? k->units(&s->call, i) : 1;
@@ -382,11 +413,29 @@ sodet_status cpu_give_scratch(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_er
     return list->step[list->n - 1].scratch ? SODET_OK : cpu_out_of_memory(err);
 }
 
-/* ---- values ---- */
-static dn_cmd form_md(cpu_plan *p, const sodet_shape *s, uint32_t form)
+static sodet_status last_moves(cpu_plan *p, bool prologue, uint32_t what, sodet_status s)
 {
-    return cpu_md(p, s, form);
+    if (s == SODET_OK)
+        p->steps[prologue].step[p->steps[prologue].n - 1].moves = what;
+    return s;
 }
+
+sodet_status cpu_emit_convert(cpu_plan *p, cpu_node *n, const sodet_shape *shape, cpu_place from, uint32_t from_form, cpu_place to,
+                              uint32_t to_form, bool prologue, sodet_err *err)
+{
+    sodet_status s;
+    if (!from || !to)
+        return cpu_out_of_memory(err);
+    if (from_form <= CPU_FORM_BLOCKED && to_form <= CPU_FORM_BLOCKED) {
+        s = cpu_emit_reorder(p, n, from, cpu_md(p, shape, from_form), to, cpu_md(p, shape, to_form), false, prologue, err);
+    } else {
+        const sodet_tensor t[2] = {cpu_tensor(p, shape, from_form), cpu_tensor(p, shape, to_form)};
+        s = emit_kernel(p, n, &cpu_convert, t, (const cpu_place[]){from, to}, 1, 1, NULL, prologue, err);
+    }
+    return last_moves(p, prologue, CPU_MOVES_A_MAP, s);
+}
+
+/* ---- values ---- */
 
 /* The value in `form`, reordered from its home if it is not there yet. */
 cpu_place cpu_value_in(cpu_plan *p, cpu_node *n, sodet_value v, const sodet_shape *shape, uint32_t form, sodet_err *err)
@@ -397,7 +446,7 @@ cpu_place cpu_value_in(cpu_plan *p, cpu_node *n, sodet_value v, const sodet_shap
     bool prologue = n->node->prologue || value->fixed;
     cpu_place from = value->place[value->home];
     cpu_place to = work_place(p, v.id, shape, form, prologue ? 0 : n->index, value->fixed, err);
-    if (!to || cpu_emit_reorder(p, n, from, form_md(p, shape, value->home), to, form_md(p, shape, form), false, prologue, err) != SODET_OK)
+    if (!to || cpu_emit_convert(p, n, shape, from, value->home, to, form, prologue, err) != SODET_OK)
         return 0;
     return p->value[v.id].place[form] = to;
 }
@@ -448,7 +497,7 @@ cpu_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_e
         return place;
     }
     if ((node->base && node->base[o].id) || form != value->home) /* cpu_written takes it from there */
-        return cpu_temporary(p, n, form_bytes(p, shape, form), err);
+        return cpu_temporary(p, n, cpu_form_bytes(p, shape, form), err);
     if (info->store != SODET_STORE_WORK) {
         value->place[CPU_FORM_PLAIN] = cpu_place_of_arena(p, info);
         if (!value->place[CPU_FORM_PLAIN])
@@ -457,7 +506,7 @@ cpu_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_e
     }
     if (over != UINT32_MAX && value->last[form] != UINT32_MAX && cpu_dies(p, n, over) && alone(p, n, over)) {
         cpu_place place = p->value[node->in[over].id].place[n->form_in[over]];
-        if (p->buffer[p->place[place].index].bytes >= form_bytes(p, shape, form)) {
+        if (p->buffer[p->place[place].index].bytes >= cpu_form_bytes(p, shape, form)) {
             cpu_same_place(p, v, form, place);
             return place;
         }
@@ -473,7 +522,7 @@ cpu_place cpu_write_value(cpu_plan *p, cpu_node *n, sodet_value v, uint32_t form
     cpu_place taken = p->value[over.id].place[over_form];
     const cpu_buffer *b = over.id ? buffer_of(p, taken) : NULL;
     if (b && b->lifetime == SODET_LIFE_RUN && b->busy == n->index && value->last[form] != UINT32_MAX &&
-        b->bytes >= form_bytes(p, shape, form)) {
+        b->bytes >= cpu_form_bytes(p, shape, form)) {
         cpu_same_place(p, v, form, taken);
         return taken;
     }
@@ -495,7 +544,7 @@ sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, 
         if (info->store != SODET_STORE_WORK) {
             to = cpu_place_of_arena(p, info);
             if (to && memcmp(&p->place[to], &p->place[base], sizeof(cpu_place_info)) != 0 &&
-                emit_pass(p, n, CPU_COPY, to, base, form_bytes(p, shape, home), err) != SODET_OK)
+                emit_pass(p, n, CPU_COPY, to, base, cpu_form_bytes(p, shape, home), err) != SODET_OK)
                 return SODET_E_MEMORY;
             value->place[home] = to;
         } else {
@@ -504,9 +553,8 @@ sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, 
         if (!to)
             return SODET_FAIL(err, SODET_E_INTERNAL, "%s (%s): output %u has nothing to be added to", node->layer, node->op->name, o);
         if (n->form_out[o] == home)
-            return emit_pass(p, n, CPU_ADD, to, where, form_bytes(p, shape, home), err);
-        return cpu_emit_reorder(p, n, where, form_md(p, shape, n->form_out[o]), to, form_md(p, shape, home), true, node->prologue != 0,
-                                err);
+            return emit_pass(p, n, CPU_ADD, to, where, cpu_form_bytes(p, shape, home), err);
+        return cpu_emit_reorder(p, n, where, cpu_md(p, shape, n->form_out[o]), to, cpu_md(p, shape, home), true, node->prologue != 0, err);
     }
     if (n->form_out[o] != home) {
         uint32_t form = n->form_out[o];
@@ -514,9 +562,9 @@ sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, 
         cpu_place to = cpu_write(p, n, o, UINT32_MAX, err);
         if (!to)
             return err ? err->code : SODET_E_MEMORY;
-        return cpu_emit_reorder(p, n, where, form_md(p, shape, form), to, form_md(p, shape, home), false, node->prologue != 0, err);
+        return cpu_emit_convert(p, n, shape, where, form, to, home, node->prologue != 0, err);
     }
-    if (home == CPU_FORM_BLOCKED && info->is_output) /* the host reads the plain form */
+    if (home != CPU_FORM_PLAIN && info->is_output) /* the host reads the plain form */
         return cpu_value_in(p, n, v, shape, CPU_FORM_PLAIN, err) ? SODET_OK : err ? err->code : SODET_E_MEMORY;
     return SODET_OK;
 }
@@ -535,7 +583,7 @@ sodet_status cpu_deliver(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place from, d
         if (!to || !base)
             return SODET_FAIL(err, SODET_E_INTERNAL, "%s (%s): output %u has nothing to be added to", node->layer, node->op->name, o);
         if (to != base && memcmp(&p->place[to], &p->place[base], sizeof(cpu_place_info)) != 0 &&
-            emit_pass(p, n, CPU_COPY, to, base, form_bytes(p, &node->out_shape[o], CPU_FORM_PLAIN), err) != SODET_OK)
+            emit_pass(p, n, CPU_COPY, to, base, cpu_form_bytes(p, &node->out_shape[o], CPU_FORM_PLAIN), err) != SODET_OK)
             return SODET_E_MEMORY;
         cpu_same_place(p, node->out[o], CPU_FORM_PLAIN, to);
         if (dn_md_equal(as, md))
@@ -570,7 +618,8 @@ cpu_place cpu_reordered(cpu_plan *p, cpu_node *n, uint32_t i, dn_cmd as, dn_cmd 
         return 0;
     }
     p->copy[p->n_copies++] = (cpu_copy){v.id, 0, md, to};
-    return cpu_emit_reorder(p, n, from, plain, to, md, false, value->fixed, err) == SODET_OK ? to : 0;
+    sodet_status s = cpu_emit_reorder(p, n, from, plain, to, md, false, value->fixed, err);
+    return last_moves(p, value->fixed, CPU_MOVES_WEIGHTS, s) == SODET_OK ? to : 0;
 }
 
 cpu_place cpu_derived(cpu_plan *p, cpu_node *n, uint32_t i, uint32_t kind, const sodet_cpu_kernel *kernel, const void *attr, uint64_t bytes,
@@ -595,5 +644,6 @@ cpu_place cpu_derived(cpu_plan *p, cpu_node *n, uint32_t i, uint32_t kind, const
     p->copy[p->n_copies++] = (cpu_copy){v.id, kind, NULL, to};
     const sodet_shape flat = {SODET_F32, 1, {(int64_t)(bytes / sizeof(float))}};
     const sodet_tensor t[] = {{NULL, n->node->in_shape[i], SODET_PLAIN, 0}, {NULL, flat, SODET_PLAIN, 0}};
-    return emit_kernel(p, n, kernel, t, (const cpu_place[]){from, to}, 1, 1, attr, kept, err) == SODET_OK ? to : 0;
+    sodet_status s = emit_kernel(p, n, kernel, t, (const cpu_place[]){from, to}, 1, 1, attr, kept, err);
+    return last_moves(p, kept, CPU_MOVES_WEIGHTS, s) == SODET_OK ? to : 0;
 }

@@ -69,14 +69,7 @@ cpu_node *cpu_only_user(cpu_plan *p, sodet_value v)
 
 uint32_t cpu_easy_form(const cpu_plan *p, sodet_value in, sodet_value out, const sodet_shape *shape)
 {
-    return cpu_can_block(shape) && (p->value[in.id].home == CPU_FORM_BLOCKED || p->value[out.id].wanted) ? CPU_FORM_BLOCKED
-                                                                                                         : CPU_FORM_PLAIN;
-}
-
-sodet_tensor cpu_tensor(const cpu_plan *p, const sodet_shape *shape, uint32_t form)
-{
-    bool blocked = form == CPU_FORM_BLOCKED;
-    return (sodet_tensor){NULL, *shape, blocked ? SODET_BLOCKED : SODET_PLAIN, blocked ? p->device->block : 0};
+    return cpu_can_block(shape) && (p->value[in.id].home || p->value[out.id].wanted) ? CPU_FORM_BLOCKED : CPU_FORM_PLAIN;
 }
 
 /* ---- forms of own kernels ---- */
@@ -114,15 +107,37 @@ static bool own_can_block(const sodet_node *n, uint32_t flags)
     return any && (flags & (SODET_CPU_FLAT | SODET_CPU_BLOCKED));
 }
 
+/* The form that a flat kernel computes in: narrow maps stay narrow, channels that are last stay last. */
+static uint32_t flat_form(const cpu_plan *p, const cpu_node *n)
+{
+    const sodet_node *node = n->node;
+    bool narrow = node->n_in + node->n_out <= CPU_MOST_FLAT, last = true, near = false;
+    if (n->kernel->flags & SODET_CPU_PLACED)
+        return CPU_FORM_BLOCKED;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        const uint32_t home = p->value[node->in[i].id].home;
+        if (!node->in[i].id || (sodet_elements(&node->in_shape[i]) == 1 && !one_shape(&node->in_shape[i], &node->out_shape[0])))
+            continue;
+        near = near || home == CPU_FORM_NARROW;
+        last = last && home == CPU_FORM_LAST;
+    }
+    for (uint32_t o = 0; o < node->n_out; o++) {
+        narrow = narrow && cpu_may_narrow(p, n, o);
+        near = near || p->value[node->out[o].id].wanted == CPU_FORM_NARROW;
+    }
+    return narrow && near ? CPU_FORM_NARROW : last && cpu_is_narrow(p) ? CPU_FORM_LAST : CPU_FORM_BLOCKED;
+}
+
 void cpu_choose_own(cpu_plan *p, cpu_node *n)
 {
     const sodet_node *node = n->node;
     snprintf(n->text, sizeof n->text, "own");
     if (!own_can_block(node, n->kernel->flags))
         return;
+    const bool flat = n->kernel->flags & SODET_CPU_FLAT;
     bool block = false;
     for (uint32_t i = 0; i < node->n_in; i++)
-        block = block || (node->in[i].id && p->value[node->in[i].id].home == CPU_FORM_BLOCKED);
+        block = block || (node->in[i].id && p->value[node->in[i].id].home != CPU_FORM_PLAIN);
     for (uint32_t o = 0; o < node->n_out; o++)
         block = block || p->value[node->out[o].id].wanted;
     for (uint32_t o = 0; o < node->n_out; o++) /* a place in an arena is plain */
@@ -130,15 +145,21 @@ void cpu_choose_own(cpu_plan *p, cpu_node *n)
             block = false;
     if (!block)
         return;
+    const uint8_t form = (uint8_t)(flat ? flat_form(p, n) : CPU_FORM_BLOCKED);
     for (uint32_t i = 0; i < node->n_in; i++)
         if (node->in[i].id && cpu_can_block(&node->in_shape[i]) &&
-            (!(n->kernel->flags & SODET_CPU_FLAT) || sodet_elements(&node->in_shape[i]) != 1 ||
-             one_shape(&node->in_shape[i], &node->out_shape[0])))
-            n->form_in[i] = CPU_FORM_BLOCKED;
+            (!flat || sodet_elements(&node->in_shape[i]) != 1 || one_shape(&node->in_shape[i], &node->out_shape[0])))
+            n->form_in[i] = form;
     for (uint32_t o = 0; o < node->n_out; o++)
         if (cpu_can_block(&node->out_shape[o]))
-            n->form_out[o] = CPU_FORM_BLOCKED;
-    snprintf(n->text, sizeof n->text, "own nChw%uc", p->device->block);
+            n->form_out[o] = form;
+    snprintf(n->text, sizeof n->text, "own %s", cpu_form_name(p, form));
+}
+
+const char *cpu_form_name(const cpu_plan *p, uint32_t form)
+{
+    static const char *const names[CPU_FORMS] = {"nchw", "nChw8c", "nhwc", "bf16 nhwc"};
+    return form == CPU_FORM_BLOCKED && p->device->block == 16 ? "nChw16c" : names[form];
 }
 
 sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -153,23 +174,20 @@ sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
     for (uint32_t i = 0; i < node->n_in; i++) {
         if (!node->in[i].id)
             continue;
-        bool blocked = n->form_in[i] == CPU_FORM_BLOCKED;
-        tensor[i] = (sodet_tensor){NULL, node->in_shape[i], blocked ? SODET_BLOCKED : SODET_PLAIN, blocked ? p->device->block : 0};
+        tensor[i] = cpu_tensor(p, &node->in_shape[i], n->form_in[i]);
         place[i] = cpu_read(p, n, i, err);
         if (!place[i])
             return err ? err->code : SODET_E_INTERNAL;
-        factor = factor || !blocked;
+        factor = factor || n->form_in[i] == CPU_FORM_PLAIN;
     }
     for (uint32_t o = 0; o < node->n_out; o++) {
-        bool blocked = n->form_out[o] == CPU_FORM_BLOCKED;
         uint32_t over = UINT32_MAX;
         if (o == 0 && (node->op->flags & SODET_OP_ELEMENTWISE))
             for (uint32_t i = 0; i < node->n_in && over == UINT32_MAX; i++)
                 if (node->in[i].id && n->form_in[i] == n->form_out[0] && one_shape(&node->in_shape[i], &node->out_shape[0]) &&
                     cpu_dies(p, n, i))
                     over = i;
-        tensor[node->n_in + o] =
-            (sodet_tensor){NULL, node->out_shape[o], blocked ? SODET_BLOCKED : SODET_PLAIN, blocked ? p->device->block : 0};
+        tensor[node->n_in + o] = cpu_tensor(p, &node->out_shape[o], n->form_out[o]);
         place[node->n_in + o] = cpu_write(p, n, o, over, err);
         if (!place[node->n_in + o])
             return err && err->code ? err->code : cpu_out_of_memory(err);
@@ -188,7 +206,7 @@ sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
 }
 
 /* ---- nodes without a kernel of their own ---- */
-static sodet_status emit_view(cpu_plan *p, cpu_node *n, sodet_err *err)
+sodet_status cpu_emit_view(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
     cpu_place from = cpu_read(p, n, 0, err);
@@ -197,7 +215,7 @@ static sodet_status emit_view(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_value_info *info = sodet_graph_value(p->graph, node->out[0]);
     bool add = node->base && node->base[0].id;
     if (info->store == SODET_STORE_WORK && !add) {
-        cpu_same_place(p, node->out[0], CPU_FORM_PLAIN, from);
+        cpu_same_place(p, node->out[0], n->form_out[0], from);
         return SODET_OK;
     }
     cpu_place to = cpu_write(p, n, 0, UINT32_MAX, err);
@@ -262,23 +280,31 @@ static sodet_status make_nodes(cpu_plan *p, sodet_err *err)
     return SODET_OK;
 }
 
-/* Who would like to have its maps blocked, seen from the end: through own kernels that take what comes. */
+/* Who would like to have its maps in which form, seen from the end: through own kernels that take what comes. A wish for narrow maps goes
+ * before others: that halves what is kept. */
 static void find_wishes(cpu_plan *p)
 {
     for (uint32_t i = p->n_nodes; i-- > 0;) {
         const cpu_node *n = &p->node[i];
         const sodet_node *node = n->node;
         uint64_t maps = 0;
+        uint32_t form = CPU_FORM_BLOCKED;
         if (n->planner) {
             maps = n->planner->maps ? n->planner->maps(node) : 0;
+            if (cpu_is_narrow(p) && n->planner->narrow && n->planner->narrow(p, n))
+                form = CPU_FORM_NARROW;
         } else if (n->kernel && own_can_block(node, n->kernel->flags)) {
             for (uint32_t o = 0; o < node->n_out; o++)
-                if (p->value[node->out[o].id].wanted)
+                if (p->value[node->out[o].id].wanted) {
                     maps = UINT64_MAX;
+                    if (n->kernel->flags & SODET_CPU_FLAT)
+                        form = p->value[node->out[o].id].wanted;
+                }
         }
         for (uint32_t k = 0; k < node->n_in && k < 64; k++)
-            if ((maps >> k & 1) && node->in[k].id && cpu_can_block(&node->in_shape[k]) && node->in_shape[k].dim[1] > 4)
-                p->value[node->in[k].id].wanted = true;
+            if ((maps >> k & 1) && node->in[k].id && cpu_can_block(&node->in_shape[k]) && node->in_shape[k].dim[1] > 4 &&
+                p->value[node->in[k].id].wanted < form)
+                p->value[node->in[k].id].wanted = form;
     }
 }
 
@@ -379,7 +405,7 @@ static sodet_status emit(cpu_plan *p, sodet_err *err)
             continue;
         sodet_status s;
         if (n->node->op->flags & SODET_OP_VIEW)
-            s = emit_view(p, n, err);
+            s = cpu_emit_view(p, n, err);
         else if (is_empty(n))
             s = emit_empty(p, n, err);
         else if (n->planner)
@@ -475,6 +501,8 @@ sodet_status cpu_prepare(void *device, const sodet_graph *g, sodet_plan *out, so
     }
     if (s == SODET_OK)
         s = make_nodes(p, err);
+    if (s == SODET_OK && d->precision == SODET_PRECISION_MIXED)
+        s = cpu_measure(p, err);
     if (s == SODET_OK) {
         find_wishes(p);
         s = choose(p, err);

@@ -43,7 +43,7 @@ static sodet_status set_addresses(cpu_plan *p, cpu_steps *list, sodet_err *err)
         for (uint32_t k = 0; k < s->n_args; k++)
             if (dnnl_memory_set_data_handle(s->arg[k].memory, p->place[s->arg_place[k]].address) != dnnl_success)
                 return SODET_FAIL(err, SODET_E_INTERNAL, "%s: oneDNN refused an address", p->node[s->node].node->layer);
-        if (s->kind == CPU_KERNEL) {
+        if (s->kind == CPU_KERNEL || s->kind == CPU_FLAT_NARROW) {
             for (uint32_t k = 0; k < s->call.n_in + s->call.n_out; k++)
                 s->tensor[k].data = s->tensor_place[k] ? p->place[s->tensor_place[k]].address : NULL;
             s->call.scratch = s->scratch ? p->place[s->scratch].address : NULL;
@@ -99,49 +99,75 @@ void *cpu_address(void *program, sodet_value v)
     return v.id && v.id <= g->plan->n_values ? g->address[v.id] : NULL;
 }
 
-static sodet_status run_steps(cpu_program *g, const cpu_steps *list, const sodet_run *r, sodet_err *err)
+static sodet_status run_step(const cpu_program *g, cpu_step *s, const sodet_run *r, sodet_err *err)
 {
     cpu_device *d = g->device;
-    cpu_plan *p = g->plan;
+    const cpu_plan *p = g->plan;
+    switch (s->kind) {
+    case CPU_PRIMITIVE: {
+        dnnl_status_t status = dnnl_primitive_execute(s->primitive, d->stream, (int)s->n_args, s->arg);
+        if (status != dnnl_success)
+            return SODET_FAIL(err, SODET_E_DEVICE, "%s: oneDNN failed with status %d", p->node[s->node].node->layer, (int)status);
+        return SODET_OK;
+    }
+    case CPU_KERNEL:
+    case CPU_FLAT_NARROW:
+        s->call.seed = r->seed;
+        s->call.step = r->step;
+        if (s->kind == CPU_KERNEL)
+            cpu_run_kernel(s->kernel, &s->call, s->units);
+        else
+            cpu_run_flat_narrow(s->kernel, &s->call);
+        return SODET_OK;
+    case CPU_FILL_ZERO:
+        cpu_zero(d->threads, p->place[s->to].address, s->bytes);
+        return SODET_OK;
+    case CPU_ADD:
+        cpu_add_floats(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes / sizeof(float));
+        return SODET_OK;
+    case CPU_COPY:
+        cpu_copy_bytes(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes);
+        return SODET_OK;
+    case CPU_PAD:
+        cpu_zero_padding(d->threads, p->place[s->to].address, &s->shape, d->block);
+        return SODET_OK;
+    default:
+        return s->run(s, d, p, r, err);
+    }
+}
+
+static sodet_status run_steps(cpu_program *g, const cpu_steps *list, const sodet_run *r, sodet_err *err)
+{
     double before = r->node_seconds ? sd_now() : 0;
     for (uint64_t i = 0; i < list->n; i++) {
-        cpu_step *s = &list->step[i];
-        switch (s->kind) {
-        case CPU_PRIMITIVE: {
-            dnnl_status_t status = dnnl_primitive_execute(s->primitive, d->stream, (int)s->n_args, s->arg);
-            if (status != dnnl_success)
-                return SODET_FAIL(err, SODET_E_DEVICE, "%s: oneDNN failed with status %d", p->node[s->node].node->layer, (int)status);
-            break;
-        }
-        case CPU_KERNEL:
-            s->call.seed = r->seed;
-            s->call.step = r->step;
-            cpu_run_kernel(s->kernel, &s->call, s->units);
-            break;
-        case CPU_FILL_ZERO:
-            cpu_zero(d->threads, p->place[s->to].address, s->bytes);
-            break;
-        case CPU_ADD:
-            cpu_add_floats(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes / sizeof(float));
-            break;
-        case CPU_COPY:
-            cpu_copy_bytes(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes);
-            break;
-        case CPU_PAD:
-            cpu_zero_padding(d->threads, p->place[s->to].address, &s->shape, d->block);
-            break;
-        default: {
-            sodet_status status = s->run(s, d, p, r, err);
-            if (status != SODET_OK)
-                return status;
-        }
-        }
+        sodet_status status = run_step(g, &list->step[i], r, err);
+        if (status != SODET_OK)
+            return status;
         if (r->node_seconds) {
             double now = sd_now();
-            r->node_seconds[s->node] += now - before;
+            r->node_seconds[list->step[i].node] += now - before;
             before = now;
         }
     }
+    return SODET_OK;
+}
+
+sodet_status cpu_time_steps(void *program, bool kept, double *seconds, sodet_err *err)
+{
+    cpu_program *g = program;
+    const sodet_run r = {.struct_size = sizeof r};
+    cpu_use_threads(g->device->threads);
+    *seconds = 0;
+    for (uint32_t l = 2; l-- > 0;)
+        for (uint64_t i = 0; i < g->plan->steps[l].n; i++) {
+            cpu_step *step = &g->plan->steps[l].step[i];
+            const double before = sd_now();
+            sodet_status s = run_step(g, step, &r, err);
+            if (s != SODET_OK)
+                return s;
+            if (step->moves == CPU_MOVES_NOTHING || (step->moves == CPU_MOVES_WEIGHTS && !kept))
+                *seconds += sd_now() - before;
+        }
     return SODET_OK;
 }
 

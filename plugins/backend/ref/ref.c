@@ -89,6 +89,10 @@ static sodet_status open_device(const void *self, uint32_t index, const sodet_de
     if (index != 0)
         return SODET_FAIL(err, SODET_E_INVALID, "ref:%u: there is one reference device, ref:0; for replicas write ref:x%u", index,
                           index + 1);
+    if (o->precision != SODET_PRECISION_FP32)
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                          "[run] precision: the reference backend computes in float or, by [backend.ref] precision, in double; write "
+                          "precision = fp32");
     ref_device *d = sd_alloc(1, sizeof *d);
     if (!d)
         return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a reference device");
