@@ -49,7 +49,7 @@ bool sd_parse_uint64(const char *text, uint64_t *out);
 sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- files ---- */
-/* The whole file, with a NUL behind it; refuses directories and more than `limit` bytes (0: no limit). */
+/* The whole file, with a NUL behind it; refuses directories, named pipes and more than `limit` bytes (0: no limit). */
 sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64_t *n, sodet_err *err);
 /* What errno says about a file that is being written: full disks with what is needed and free and what to do. need: bytes of the file
  * that is written whole or not at all; 0: it is written bit by bit. */

@@ -91,7 +91,9 @@ sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64
 {
     *bytes = NULL;
     *n = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* A named pipe that nobody writes into would be waited for without end; those of a shell's <(command) have their writer. */
+    bool of_shell = strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (of_shell ? 0 : O_NONBLOCK));
     if (fd < 0)
         return fail_io(err, path, "cannot open");
     struct stat st;
@@ -100,6 +102,8 @@ sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64
         s = fail_io(err, path, "cannot open");
     else if (S_ISDIR(st.st_mode))
         s = SODET_FAIL(err, SODET_E_INVALID, "%s: is a folder, a file is needed", path);
+    else if (S_ISFIFO(st.st_mode) && !of_shell)
+        s = SODET_FAIL(err, SODET_E_INVALID, "%s: is a named pipe, a file is needed (<(command) of a shell will do)", path);
     else if (limit && st.st_size > 0 && (uint64_t)st.st_size > limit)
         s = SODET_FAIL(err, SODET_E_INVALID, "%s: %llu bytes, the limit is %llu", path, (unsigned long long)st.st_size,
                        (unsigned long long)limit);

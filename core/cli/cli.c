@@ -7,6 +7,8 @@
 #include "core/plugin/plugin.h"
 #include "core/train/state.h"
 
+const char sd_written_file[] = "FILE";
+
 /* Short forms as the reference scripts have them, and the keys they stand for. %s is the value. */
 static const struct {
     sd_flag flag;
@@ -216,15 +218,18 @@ static bool same_file(const char *a, const char *b)
 /* A result never takes the place of what it is made from. */
 static sodet_status check_outputs(const sd_cli *cli, sodet_err *err)
 {
-    static const char *const written[] = {"--out", "--detections-out", "--csv"};
-    for (size_t w = 0; w < sizeof written / sizeof *written; w++) {
-        const char *out = sd_cli_flag(cli, written[w]), *in = same_file(out, cli->ini) ? cli->ini : NULL;
+    for (uint64_t w = 0; w < cli->n_flags; w++) {
+        const sd_flag *flag = cli->flags[w].flag;
+        const char *out = cli->flags[w].value, *in = NULL;
+        if (flag->value != sd_written_file)
+            continue;
+        in = same_file(out, cli->ini) ? cli->ini : NULL;
         for (uint64_t i = 0; i < cli->n_files && !in; i++)
             in = same_file(out, cli->files[i]) ? cli->files[i] : NULL;
         for (uint64_t i = 0; i < cli->n_flags && !in; i++)
-            in = strcmp(cli->flags[i].flag->name, written[w]) != 0 && same_file(out, cli->flags[i].value) ? cli->flags[i].value : NULL;
+            in = cli->flags[i].flag != flag && same_file(out, cli->flags[i].value) ? cli->flags[i].value : NULL;
         if (in)
-            return SODET_FAIL(err, SODET_E_INVALID, "%s %s: would replace %s, which is read; name another file", written[w], out, in);
+            return SODET_FAIL(err, SODET_E_INVALID, "%s %s: would replace %s, which is read; name another file", flag->name, out, in);
     }
     return SODET_OK;
 }

@@ -20,6 +20,7 @@ typedef struct sd_flag {
     const char *value; /* "FILE", "DIR", "train|val": what completion offers; other words: nothing. NULL: the flag has none */
     const char *help;
 } sd_flag;
+extern const char sd_written_file[]; /* "FILE", as the value of a flag whose file is written: it is never one that is read */
 
 enum {
     SD_TAKES_INI = 1,   /* an INI file and overrides */

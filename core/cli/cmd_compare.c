@@ -400,7 +400,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 
 static const sd_flag flags[] = {{"--train", NULL, "train the configurations (.ini) among the arguments first, each in its run folder"},
                                 {"--draws", "N", "draws of the bootstrap (1000); 0: no intervals"},
-                                {"--out", "FILE", "write the table as an HTML page as well"},
+                                {"--out", sd_written_file, "write the table as an HTML page as well"},
                                 {0}};
 const sd_command sd_cmd_compare;
 const sd_command sd_cmd_compare = {

@@ -177,11 +177,18 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     const struct verb *v = verbs;
     while (v < verbs + N_VERBS && (!cli->n_files || strcmp(cli->files[0], v->name) != 0))
         v++;
-    if (v < verbs + N_VERBS && cli->n_files == (v->how & TAKES_FOLDER ? 2 : 1) && v->how & TAKES_FOLDER && !cli->ini)
+    bool folder = v < verbs + N_VERBS && v->how & TAKES_FOLDER;
+    if (folder && cli->n_files == 2 && !cli->ini)
         return v->run(cli, err);
+    if (folder)
+        return SODET_FAIL(err, SODET_E_INVALID, "data %s: %s usage: sodet data %s %s", v->name,
+                          cli->ini            ? "takes a folder of pictures and labels, no configuration;"
+                          : cli->n_files == 1 ? "which folder of pictures and labels?"
+                                              : "one folder at a time;",
+                          v->name, v->usage);
     if (!cli->ini && cli->n_overrides == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "data: which configuration? usage: sodet data %s", cli->command->synopsis);
-    if (v == verbs + N_VERBS || cli->n_files != 1 || v->how & TAKES_FOLDER)
+    if (v == verbs + N_VERBS || cli->n_files != 1)
         return refuse(cli, err);
     if (v->how & NEEDS_FOLDER && !sd_cli_flag(cli, "--output"))
         return SODET_FAIL(err, SODET_E_INVALID, "data %s: --output FOLDER is missing: where the pictures are to be written", v->name);
@@ -194,7 +201,7 @@ static const sd_flag flags[] = {
     {"--output", "FOLDER", "draw, export, convert: where pictures and annotations are written"},
     {"--split", "train|val", "which of [data]'s sets (check, stats, convert: both; anchors, show: train; else val)"},
     {"--examples", "N", "check: how many of each kind of finding are shown (5)"},
-    {"--out", "FILE", "stats: a picture of the figures, FILE.png; show: where the sheet is written (show.png)"},
+    {"--out", sd_written_file, "stats: a picture of the figures, FILE.png; show: where the sheet is written (show.png)"},
     {"--anchors", NULL, "show: also the anchors that each box is matched with"},
     {"--clusters", "K", "anchors: typical shapes of boxes that are shown (9)"},
     {"--count", "N", "draw, export: the first N samples (all); show: N from all over the set (16)"},

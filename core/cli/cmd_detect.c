@@ -356,7 +356,7 @@ static const sd_flag flags[] = {
     {"--csv", NULL, "comma-separated: file,label,name,score,x1,y1,x2,y2"},
     {"--draw", "DIR", "write a PNG of every picture with what was found drawn in"},
     {"--crop", "DIR", "write a PNG of everything that was found, cut out"},
-    {"--out", "FILE", "write everything as a COCO result file with its images and categories"},
+    {"--out", sd_written_file, "write everything as a COCO result file with its images and categories"},
     {"--size", "WxH", "of the raw frames that - reads"},
     {"--batch", "N", "pictures per pass (one per device)"},
     {0}};

@@ -174,7 +174,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
 }
 
 static const sd_flag flags[] = {{"--weights", "FILE", "checkpoint to evaluate; without an INI its own configuration counts"},
-                                {"--detections-out", "FILE", "write what was found as a COCO result list"},
+                                {"--detections-out", sd_written_file, "write what was found as a COCO result list"},
                                 {"--evaluator", "NAME", "coco, voc, or several: coco,voc; default: [eval] evaluators, for files coco"},
                                 {"--detections", "FILE", "COCO result list: [{image_id, category_id, bbox, score}]"},
                                 {"--ground-truth", "FILE", "COCO instances file"},

@@ -169,7 +169,7 @@ import m = {.targets = NULL };
 }
 
 static const sd_flag flags[] = {
-    {"--out", "FILE", "the checkpoint to write: weights alone, for run.init, eval and detect"},
+    {"--out", sd_written_file, "the checkpoint to write: weights alone, for run.init, eval and detect"},
     {"--map", "FILE", "a name map: their/name -> our/name [transpose], one a line (conf/maps/)"},
     {"--index", "FILE", "the weights are raw float32; this file has name, shape, offset and count of each tensor"},
     {"--prefix", "TEXT", "only tensors whose names begin so; it is cut off"},

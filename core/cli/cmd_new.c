@@ -106,6 +106,20 @@ static sodet_status check_name(const char *name, sodet_err *err)
     return SODET_OK;
 }
 
+/* One of the same name would be found first or last, by the order of folders, and nobody would see which. */
+static sodet_status check_free(sd_cli *cli, const made *m, sodet_err *err)
+{
+    for (const char *const *folder = sd_plugin_folders(); *folder; folder++) {
+        const char *path = sd_pool_printf(&cli->pool, "%s/%s/%s.so", *folder, m->kind, m->name);
+        if (!path)
+            return SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
+        if (sd_path_exists(path))
+            return SODET_FAIL(err, SODET_E_INVALID, "%s/%s: there is such a plugin, %s, which yours would hide; choose another name",
+                              m->kind, m->name, path);
+    }
+    return SODET_OK;
+}
+
 static const char *const kinds[] = {"dataset", "head", "loss", "backbone", "neck", "transform", "evaluator"};
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -129,6 +143,9 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
                           near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
     }
     sodet_status s = check_name(m.name, err);
+    if (s != SODET_OK)
+        return s;
+    s = check_free(cli, &m, err);
     if (s != SODET_OK)
         return s;
     if (!m.folder)

@@ -99,8 +99,8 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     return write_page(cli, &q, err);
 }
 
-static const sd_flag flags[] = {{"--out", "FILE", "the page; default: report.html in the run's folder"},
-                                {"--csv", "FILE", "write the run's metrics.jsonl as a table; without --out nothing else is done"},
+static const sd_flag flags[] = {{"--out", sd_written_file, "the page; default: report.html in the run's folder"},
+                                {"--csv", sd_written_file, "write the run's metrics.jsonl as a table; without --out nothing else is done"},
                                 {"--threshold", "SCORE", "detections are looked at from this score on (0.5)"},
                                 {"--pictures", "N", "at most so many of the worst pictures (12)"},
                                 {"--weights", "FILE", "checkpoint; without an INI its own configuration counts"},

@@ -30,7 +30,8 @@ typedef struct adopt {
     uint32_t n_names;
     double *scales; /* sqrt(box / picture) of every object */
     uint64_t n_scales, scales_capacity;
-    uint32_t side; /* median of the longer sides of the pictures */
+    uint32_t side;     /* median of the longer sides of the pictures */
+    char refused[500]; /* why a file that meant to be COCO's was left out */
     sd_text report;
     sd_pool pool;
 } adopt;
@@ -100,18 +101,22 @@ static const char *first_name(const sodet_coco *c, sodet_sample *s)
     return sodet_coco_size(c) && sodet_coco_pixels(c, 0, s, &local) == SODET_OK ? s->path.text : NULL;
 }
 
-/* File names are relative to the JSON's own folder, or to one of the usual ones. */
+/* File names are relative to the JSON's own folder, or to one of the usual ones; CVAT's instances_default.json to images/default. */
 static void coco_set(adopt *a, uint32_t set, const char *json, const sodet_coco *c)
 {
-    static const char *const usual[] = {
-        "",           "images",           "JPEGImages",    "train", "val", "valid", "test", "train2017", "val2017", "images/train",
-        "images/val", "images/train2017", "images/val2017"};
+    char own_subset[300] = "";
+    const char *usual[] = {
+        own_subset,     "",           "images",           "JPEGImages",    "train", "val", "valid", "test", "train2017", "val2017",
+        "images/train", "images/val", "images/train2017", "images/val2017"};
     sodet_sample s;
     const char *path = first_name(c, &s), *slash = strrchr(json, '/');
     char own[3 * PATH_MAX];
     const int within = slash ? (int)(slash - json + 1) : 0;
     snprintf(own, sizeof own, "%s/%.*s", a->folder, within < PATH_MAX ? within : PATH_MAX, json);
     add(a, set, "annotations", json, true);
+    const char *file = slash ? slash + 1 : json, *under = strchr(file, '_');
+    if (under)
+        snprintf(own_subset, sizeof own_subset, "images/%.*s", (int)strcspn(under + 1, "."), under + 1);
     if (path && !sd_path_exists(path) && strncmp(path, own, strlen(own) - 1) == 0) {
         const char *name = path + strlen(own) - 1;
         while (*name == '/')
@@ -126,6 +131,17 @@ static void coco_set(adopt *a, uint32_t set, const char *json, const sodet_coco 
         }
     }
     sd_sample_clear(&s);
+}
+
+/* A .json may be anything; one that speaks of images and annotations is meant. */
+static bool meant_as_coco(const char *path)
+{
+    enum { MOST = 1 << 26 };
+    char *text = NULL;
+    uint64_t n;
+    bool meant = sd_file_read(path, MOST, &text, &n, NULL) != SODET_OK || (strstr(text, "\"images\"") && strstr(text, "\"annotations\""));
+    sd_free(text);
+    return meant;
 }
 
 static bool coco(adopt *a)
@@ -151,8 +167,10 @@ static bool coco(adopt *a)
             continue;
         sodet_err local = SODET_ERR_INIT;
         if (sodet_coco_open(path, NULL, &c, &local) != SODET_OK) {
-            if (strstr(name, "instances") || strstr(name, "coco")) /* others may be anything */
+            if (meant_as_coco(path)) {
                 sd_log(SD_LOG_WARN, "left out: %s", local.text);
+                snprintf(a->refused, sizeof a->refused, "%s", local.text);
+            }
             continue;
         }
         uint32_t slot = set == VAL ? VAL : TRAIN;
@@ -327,17 +345,31 @@ static sodet_status open_set(adopt *a, uint32_t set, const char *const *names, u
 static sodet_status gather_names(adopt *a, sodet_err *err)
 {
     static const char *const none[] = {"\x01"};
-    sodet_status status = open_set(a, TRAIN, none, 1, "unknown_class = skip\n", err);
-    if (status == SODET_OK) {
-        const sd_census *c = sd_dataset_census(a->set[TRAIN].dataset);
-        a->names = sd_pool_alloc(&a->pool, (c->n_unknown + 1) * sizeof *a->names);
-        for (uint32_t i = 0; i < c->n_unknown && a->names; i++)
-            a->names[a->n_names++] = sd_pool_strdup(&a->pool, c->unknown[i].name);
-        if (!a->n_names)
-            status = SODET_FAIL(err, SODET_E_INVALID, "no annotation holds an object");
-        else
-            qsort(a->names, a->n_names, sizeof *a->names, by_text);
+    sodet_status status = SODET_OK;
+    uint64_t capacity = 0;
+    const char **names = NULL;
+    uint32_t n = 0, kept = 0;
+    for (uint32_t set = TRAIN; set <= VAL && a->n[set] && status == SODET_OK; set++) {
+        status = open_set(a, set, none, 1, "unknown_class = skip\n", err);
+        const sd_census *c = status == SODET_OK ? sd_dataset_census(a->set[set].dataset) : NULL;
+        if (c)
+            status = sd_grow(&names, &capacity, n + c->n_unknown + 1, sizeof *names, err);
+        for (uint32_t i = 0; c && i < c->n_unknown && status == SODET_OK; i++) {
+            names[n] = sd_pool_strdup(&a->pool, c->unknown[i].name);
+            status = names[n++] ? status : SODET_FAIL(err, SODET_E_MEMORY, "no memory for the names of classes");
+        }
     }
+    if (status == SODET_OK && !n)
+        status = SODET_FAIL(err, SODET_E_INVALID, "no annotation holds an object");
+    if (status == SODET_OK && (a->names = sd_pool_alloc(&a->pool, n * sizeof *a->names))) {
+        qsort(names, n, sizeof *names, by_text);
+        for (uint32_t i = 0; i < n; i++) {
+            if (!kept || strcmp(names[i], a->names[kept - 1]) != 0)
+                a->names[kept++] = names[i];
+        }
+    }
+    a->n_names = kept;
+    sd_free(names);
     close_sets(a);
     return status;
 }
@@ -354,30 +386,74 @@ static sodet_status open_sets(adopt *a, sodet_err *err)
     return status;
 }
 
-static sodet_status recognise(adopt *a, const char *only, sodet_err *err)
+static const struct layout {
+    const char *name, *needs;
+    bool (*look)(adopt *);
+} layouts[] = {{"voc", "no .xml", voc},
+               {"coco", "no .json with images, annotations and categories", coco},
+               {"yolo", "no .txt", yolo},
+               {"csv", "no .csv with path, x1, y1, x2, y2, class", csv}};
+enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
+
+/* NULL if the folder is that; else why it is not. */
+static const char *reads_as(adopt *a, const struct layout *l, sodet_err *err)
 {
-    static const struct {
-        const char *name, *needs;
-        bool (*look)(adopt *);
-    } layouts[] = {{"voc", "no .xml", voc},
-                   {"coco", "no .json with images, annotations and categories", coco},
-                   {"yolo", "no .txt", yolo},
-                   {"csv", "no .csv with path, x1, y1, x2, y2, class", csv}};
-    char why[400] = "";
-    for (uint32_t i = 0; i < 4; i++) {
-        sodet_err local = SODET_ERR_INIT;
-        if (only && strcmp(only, layouts[i].name) != 0)
+    a->layout = l->name;
+    a->n[0] = a->n[1] = 0;
+    a->n_names = 0;
+    a->names = NULL;
+    a->refused[0] = 0;
+    *err = (sodet_err)SODET_ERR_INIT;
+    if (!l->look(a))
+        return *a->refused ? a->refused : l->needs;
+    if (open_sets(a, err) == SODET_OK)
+        return NULL;
+    close_sets(a);
+    return err->text;
+}
+
+/* What else the folder could be taken for: nobody should train on labels that he did not mean. */
+static void tell_others(adopt *a, const struct layout *chosen)
+{
+    for (const struct layout *l = layouts; l < layouts + N_LAYOUTS; l++) {
+        adopt other = {0};
+        sodet_err local;
+        snprintf(other.folder, sizeof other.folder, "%s", a->folder);
+        snprintf(other.shown, sizeof other.shown, "%s", a->shown);
+        if (l == chosen || reads_as(&other, l, &local))
             continue;
-        a->layout = layouts[i].name;
-        a->n[0] = a->n[1] = 0;
-        a->n_names = 0;
-        a->names = NULL;
-        if (layouts[i].look(a)) {
-            if (open_sets(a, &local) == SODET_OK)
-                return SODET_OK;
-            close_sets(a);
+        uint64_t images = 0, objects = 0;
+        for (uint32_t i = 0; i < 2; i++) {
+            const sd_census *c = other.set[i].dataset ? sd_dataset_census(other.set[i].dataset) : NULL;
+            images += c ? c->images : 0;
+            objects += c ? c->objects : 0;
         }
-        snprintf(why + strlen(why), sizeof why - strlen(why), "; %s: %.150s", layouts[i].name, *local.text ? local.text : layouts[i].needs);
+        sd_text_printf(&a->report, "  it could also be read as %s: %llu images, %llu objects; --layout %s takes that\n", l->name,
+                       (unsigned long long)images, (unsigned long long)objects, l->name);
+        close_sets(&other);
+        sd_pool_clear(&other.pool);
+    }
+}
+
+static sodet_status recognise(adopt *a, const char *only, const struct layout **chosen, sodet_err *err)
+{
+    char why[400 + 300] = "", names[100] = "";
+    bool known = !only;
+    for (const struct layout *l = layouts; l < layouts + N_LAYOUTS; l++) {
+        known = known || strcmp(only, l->name) == 0;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", l->name);
+    }
+    if (!known)
+        return SODET_FAIL(err, SODET_E_INVALID, "data adopt: --layout %s: expected one of %s", only, names);
+    for (const struct layout *l = layouts; l < layouts + N_LAYOUTS; l++) {
+        sodet_err local;
+        if (only && strcmp(only, l->name) != 0)
+            continue;
+        const char *wrong = reads_as(a, l, &local);
+        *chosen = l;
+        if (!wrong)
+            return SODET_OK;
+        snprintf(why + strlen(why), sizeof why - strlen(why), "; %s: %.150s", l->name, wrong);
     }
     sodet_lines *pictures = NULL;
     sodet_status status = sodet_lines_of_folder(a->folder, NULL, &pictures, err);
@@ -588,6 +664,7 @@ sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err)
     const char *folder = cli->files[1];
     adopt a = {0};
     const char *share_text = sd_cli_flag(cli, "--share"), *only = sd_cli_flag(cli, "--layout"), *ini = sd_cli_flag(cli, "--output");
+    const struct layout *layout = NULL;
     double share = 0.2;
     uint64_t seed;
     if (share_text && (!sd_parse_double(share_text, &share) || share <= 0 || share >= 1))
@@ -617,10 +694,12 @@ sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err)
             status = SODET_FAIL(err, SODET_E_INVALID, "data adopt: %s is there already; remove it, or name another by --output", name);
     }
     if (status == SODET_OK)
-        status = recognise(&a, only, err);
+        status = recognise(&a, only, &layout, err);
     cli->started = status == SODET_OK;
     if (status == SODET_OK) {
         tell_found(&a);
+        if (!only)
+            tell_others(&a, layout);
         status = measure(&a, err);
     }
     if (status == SODET_OK && !a.n[VAL])

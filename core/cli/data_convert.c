@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/cli/data.h"
+#include "core/cli/signals.h"
 #include "core/data/layout.h"
 #include "core/data/recipe.h"
 
@@ -29,6 +30,7 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
     sd_layout *l = NULL;
     sd_text report = {0};
     sodet_status status = SODET_OK;
+    const volatile sig_atomic_t *stop = NULL;
     const sd_classes *classes = NULL; /* of the set that is opened first: the other's numbers mean the same names */
     for (uint32_t i = 0; i < 2 && status == SODET_OK; i++) {
         if (!splits[i])
@@ -38,8 +40,10 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
         if (status == SODET_OK && !classes)
             classes = sd_dataset_classes(set[i].dataset);
     }
-    if (status == SODET_OK)
-        status = sd_layout_open(folder, layout, pictures, classes, &l, err);
+    if (status == SODET_OK) {
+        stop = sd_cli_catch_signals(); /* from now on there are files to be removed */
+        status = sd_layout_open(folder, layout, pictures, classes, stop, &l, err);
+    }
     cli->started = status == SODET_OK;
     for (uint32_t i = 0; i < 2 && status == SODET_OK; i++) {
         if (!splits[i])
@@ -54,6 +58,8 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
     }
     if (status == SODET_OK)
         status = sd_layout_finish(l, &report, err);
+    if (stop && *stop)
+        cli->exit_code = sd_cli_signal_code();
     if (status == SODET_OK && report.text)
         fputs(report.text, stdout);
     sd_text_free(&report);

@@ -476,14 +476,51 @@ static void compare_pictures(checker *c)
 /* ---- classes ---- */
 
 /* Lower case, without blanks, - and _. */
-static void plain(const char *name, char out[200])
+static char *plain(sd_pool *pool, const char *name)
 {
-    uint32_t n = 0;
-    for (; *name && n < 199; name++) {
+    char *out = sd_pool_strdup(pool, name), *to = out;
+    for (; out && *name; name++) {
         if (!strchr(" \t-_", *name))
-            out[n++] = (char)tolower((unsigned char)*name);
+            *to++ = (char)tolower((unsigned char)*name);
     }
-    out[n] = 0;
+    if (out)
+        *to = 0;
+    return out;
+}
+
+typedef struct spelling {
+    const char *plain;
+    uint32_t class;
+} spelling;
+
+static int by_spelling(const void *a, const void *b)
+{
+    const spelling *x = a, *y = b;
+    int order = strcmp(x->plain, y->plain);
+    return order ? order : x->class < y->class ? -1 : x->class > y->class;
+}
+
+/* Each class whose plain name an earlier one has, too, with the first that has it. */
+static void compare_names(checker *c, const sd_classes *classes)
+{
+    spelling *s = sd_pool_alloc(&c->out->pool, classes->n * sizeof *s);
+    for (uint32_t i = 0; i < classes->n && s; i++) {
+        s[i] = (spelling){plain(&c->out->pool, classes->names[i]), i};
+        s = s[i].plain ? s : NULL;
+    }
+    if (!s) {
+        no_memory(c);
+        return;
+    }
+    qsort(s, classes->n, sizeof *s, by_spelling);
+    for (uint32_t i = 1, first = 0; i < classes->n; i++) {
+        char value[300];
+        first = strcmp(s[i].plain, s[first].plain) == 0 ? first : i;
+        if (first == i)
+            continue;
+        snprintf(value, sizeof value, "\"%.120s\" and \"%.120s\"", classes->names[s[first].class], classes->names[s[i].class]);
+        found(c, SD_CHECK_CLASS_NAMES, 0, s[i].class, 0, "the class list", NULL, value, NULL);
+    }
 }
 
 static void look_at_classes(checker *c)
@@ -493,18 +530,11 @@ static void look_at_classes(checker *c)
         const sd_classes *classes = sd_dataset_classes(set->dataset);
         const sd_census *census = sd_dataset_census(set->dataset);
         for (uint32_t i = 0; i < classes->n; i++) {
-            char a[200], b[200], value[300];
             if (!census->per_class[i])
                 found(c, SD_CHECK_ABSENT_CLASS, k, i, 0, set->name, NULL, classes->names[i], NULL);
-            plain(classes->names[i], a);
-            for (uint32_t other = 0; other < i && k == 0; other++) {
-                plain(classes->names[other], b);
-                if (strcmp(a, b) != 0)
-                    continue;
-                snprintf(value, sizeof value, "\"%.120s\" and \"%.120s\"", classes->names[other], classes->names[i]);
-                found(c, SD_CHECK_CLASS_NAMES, 0, i, 0, "the class list", NULL, value, NULL);
-            }
         }
+        if (k == 0)
+            compare_names(c, classes);
     }
 }
 

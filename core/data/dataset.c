@@ -68,9 +68,11 @@ static sodet_status set_classes(sd_dataset *d, const char *const *names, uint32_
     for (uint32_t i = 0; i < n; i++) {
         d->by_name[i] = i;
         d->category_id[i] = (int64_t)i + 1;
-        if (!names[i] || !*names[i])
+        size_t length = 0;
+        const char *name = names[i] ? sd_class_name(names[i], &length) : NULL;
+        if (!length)
             return SODET_FAIL(err, SODET_E_INVALID, "class %u of %u has an empty name", i + 1, n);
-        if (!(d->names[i] = sd_pool_strdup(&d->pool, names[i])))
+        if (!(d->names[i] = sd_pool_printf(&d->pool, "%.*s", (int)length, name)))
             return SODET_FAIL(err, SODET_E_MEMORY, "no memory for %u class names", n);
     }
     d->classes = (sd_classes){n, d->names, d->category_id};
@@ -127,17 +129,13 @@ static sodet_status classes_of_parts(sd_dataset *d, sodet_err *err)
 /* Ids of the first part that numbers a class of that name. */
 static void number_classes(sd_dataset *d)
 {
-    for (uint32_t c = 0; c < d->classes.n; c++) {
-        for (uint32_t p = 0; p < d->n_parts; p++) {
-            const sd_dataset_part *part = &d->parts[p];
-            const char *const *names = part->ops->category_id ? names_of(part) : NULL;
-            uint32_t i = 0;
-            while (names && names[i] && strcmp(names[i], d->names[c]) != 0)
-                i++;
-            if (names && names[i]) {
+    for (uint32_t p = d->n_parts; p-- > 0;) { /* the first has the last word */
+        const sd_dataset_part *part = &d->parts[p];
+        const char *const *names = part->ops->category_id ? names_of(part) : NULL;
+        for (uint32_t i = count_names(names); i-- > 0;) {
+            int32_t c = sd_class_find(&d->classes, d->by_name, names[i]);
+            if (c >= 0)
                 d->category_id[c] = part->ops->category_id(part->self, i);
-                break;
-            }
         }
     }
 }
@@ -188,9 +186,13 @@ static sodet_status all_seen(const sd_dataset *d, sodet_err *err)
         if (!first || d->listed[i].line < first->line)
             first = &d->listed[i];
     }
-    return !first ? SODET_OK
-                  : SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: %s: no sample has that name (and %llu more); correct or remove the line",
-                               d->rules.list, (unsigned long long)first->line, first->id, (unsigned long long)(n - 1));
+    if (!first)
+        return SODET_OK;
+    char more[60] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " (and %llu more)", (unsigned long long)(n - 1));
+    return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: %s: no sample has that name%s; correct or remove the line", d->rules.list,
+                      (unsigned long long)first->line, first->id, more);
 }
 
 static void note(void *context, uint32_t kind, const char *class_name, const sodet_box *box, const char *sentence)

@@ -2,11 +2,12 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/json.h"
@@ -22,7 +23,10 @@ typedef struct placed { /* a stem that is taken, and by what */
 } placed;
 
 struct sd_layout {
-    const char *folder;
+    const char *folder, *work; /* work: .unfinished below it */
+    const volatile sig_atomic_t *stop;
+    bool made;     /* the folder was not there before */
+    bool finished; /* everything is in its place */
     uint32_t layout, pictures;
     const sd_classes *classes;
     placed *placed; /* open addressing: a power of two, at most half full */
@@ -31,7 +35,8 @@ struct sd_layout {
     sd_text list;      /* of the split: ImageSets, rows */
     sd_coco_text coco; /* of the split */
     sd_text ini, yaml, summary;
-    char splits[200];
+    const char *first; /* of the splits */
+    bool train, val;   /* are among them */
     uint64_t n_pictures, n_objects;
     uint64_t crowd, difficult, truncated, areas, inexact, renamed;
     sd_pool pool;
@@ -96,11 +101,70 @@ void sd_layout_ini_value(sd_text *ini, const char *key, const char *value)
         sd_text_printf(ini, "%s = %s\n", key, value);
 }
 
+static bool is_utf8(const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        uint32_t more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 4;
+        if (more == 4 || (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] >= 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
+            (*p == 0xf4 && p[1] >= 0x90))
+            return false;
+        for (p++; more; more--, p++) {
+            if ((*p & 0xc0) != 0x80)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 && *text != '\t')
+            return true;
+    }
+    return false;
+}
+
+/* Why the layout's files cannot hold this name so that it is read back, or NULL. */
+static const char *unsayable(uint32_t layout, const char *name, bool is_class)
+{
+    enum { LONGEST = 255 }; /* of voc_xml.c */
+    size_t n = strlen(name);
+    if (layout != SD_LAYOUT_CSV && (is_class || layout != SD_LAYOUT_YOLO) && !is_utf8(name))
+        return "bytes that are no UTF-8";
+    if (layout == SD_LAYOUT_VOC && has_control(name))
+        return "a line break or another control character";
+    if (layout == SD_LAYOUT_CSV && strpbrk(name, "\r\n"))
+        return "a line break";
+    if (layout == SD_LAYOUT_YOLO && !is_class && name[0] == '.')
+        return "a dot at its beginning";
+    if (layout == SD_LAYOUT_VOC && is_class && n > LONGEST)
+        return "more than 255 bytes";
+    return NULL;
+}
+
+/* The name, with what is no text in it as \xNN, so that a message can show it. */
+static const char *shown_name(const char *name, char out[120])
+{
+    bool utf8 = is_utf8(name);
+    size_t at = 0;
+    for (; *name && at < 100; name++) {
+        unsigned char c = (unsigned char)*name;
+        at += (size_t)snprintf(out + at, 120 - at, c < 0x20 || (c >= 0x80 && !utf8) ? "\\x%02x" : "%c", c);
+    }
+    out[at] = 0;
+    return out;
+}
+
 void sd_layout_classes(sd_text *ini, const sd_classes *classes, const char *file, bool *needs_file)
 {
     enum { LONGEST = 900 }; /* of a line of an INI: 1000 */
     size_t length = 0;
     *needs_file = false;
+    for (uint32_t c = 0; c < classes->n; c++) {
+        if (unsayable(SD_LAYOUT_VOC, classes->names[c], true)) /* then no list of lines can hold it, either */
+            return;
+    }
     for (uint32_t c = 0; c < classes->n; c++) {
         const char *name = classes->names[c];
         length += strlen(name) + 2;
@@ -127,10 +191,24 @@ static void xml_text(sd_text *out, const char *text)
     }
 }
 
+static void yaml_text(sd_text *out, const char *text)
+{
+    bool plain = !has_control(text);
+    sd_text_printf(out, plain ? "'" : "\"");
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (plain)
+            sd_text_printf(out, c == '\'' ? "''" : "%c", c);
+        else
+            sd_text_printf(out, c < 0x20 ? "\\x%02x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    sd_text_printf(out, plain ? "'" : "\"");
+}
+
 static sodet_status write_text(const sd_layout *l, const char *name, const sd_text *text, sodet_err *err)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", l->folder, name);
+    snprintf(path, sizeof path, "%s/%s", l->work, name);
     return text->failed ? no_memory(l, err) : sd_file_write(path, text->text ? text->text : "", text->length, err);
 }
 
@@ -228,6 +306,16 @@ static sodet_status place(sd_layout *l, sodet_sample *s, uint64_t i, const char 
         snprintf(wanted, sizeof wanted, "%s", slash ? slash + 1 : s->path.text);
     else
         snprintf(wanted, sizeof wanted, "%s_%06llu.png", l->split, (unsigned long long)(i + 1));
+    const char *why = unsayable(l->layout, wanted, false);
+    if (why)
+        return SODET_FAIL(err, SODET_E_INVALID, "picture %s: its name holds %s, which %s's files cannot say; rename it",
+                          shown_name(wanted, folder), why, sd_layout_names[l->layout]);
+    if ((l->layout == SD_LAYOUT_VOC || l->layout == SD_LAYOUT_YOLO) && !sodet_is_picture(wanted))
+        return SODET_FAIL(
+            err, SODET_E_INVALID,
+            "picture %s: its name does not end in .jpg, .jpeg, .png, .bmp, .ppm, .pgm or .tga, by which %s finds pictures; rename "
+            "it, or use --to coco or csv",
+            shown_name(wanted, folder), sd_layout_names[l->layout]);
     if (is_file && !realpath(s->path.text, whole))
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be found: %s", s->path.text, strerror(errno));
     sodet_status status = choose_name(l, is_file ? whole : wanted, wanted, name, &again, err);
@@ -246,7 +334,7 @@ static sodet_status place(sd_layout *l, sodet_sample *s, uint64_t i, const char 
         return no_memory(l, err);
     if (again)
         return SODET_OK;
-    snprintf(path, sizeof path, "%s/%s", l->folder, *shown);
+    snprintf(path, sizeof path, "%s/%s", l->work, *shown);
     if (l->pictures == SD_PICTURES_LINK)
         return symlink(whole, path) == 0 ? SODET_OK : SODET_FAIL(err, SODET_E_IO, "%s: cannot be linked: %s", path, strerror(errno));
     if (is_file)
@@ -330,7 +418,7 @@ static void list_voc(sd_layout *l, const char *stem, const char *shown)
     bool plain = l->pictures != SD_PICTURES_LEAVE && !sodet_is_picture(stem) && !(blank && (blank[1] == '-' || strlen(blank) < 3)),
          known = false;
     size_t n = strlen(stem);
-    plain = plain && !(n > 4 && strcmp(stem + n - 4, ".xml") == 0);
+    plain = plain && !(n > 4 && strcmp(stem + n - 4, ".xml") == 0) && !strchr(" \t", stem[0]) && !strchr(" \t", stem[n - 1]);
     for (uint32_t i = 0; i < sizeof endings / sizeof *endings; i++)
         known = known || (dot && strcmp(dot, endings[i]) == 0);
     sd_text_printf(&l->list, "%s\n", plain && known ? stem : shown);
@@ -400,20 +488,66 @@ static sodet_status write_sample(sd_layout *l, const sd_dataset *d, uint64_t i, 
 
 /* ---- the whole ---- */
 
-sodet_status sd_layout_open(const char *folder, uint32_t layout, uint32_t pictures, const sd_classes *classes, sd_layout **out,
-                            sodet_err *err)
+#define UNFINISHED ".unfinished"
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st, (void)kind, (void)where;
+    return remove(path);
+}
+
+static void remove_tree(const char *folder)
+{
+    enum { OPEN = 16 };
+    nftw(folder, remove_entry, OPEN, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Out of .unfinished; data.ini, by which a set is known to be whole, is the last. */
+static sodet_status move_up(sd_layout *l, sodet_err *err)
+{
+    DIR *dir = opendir(l->work);
+    if (!dir)
+        return SODET_FAIL(err, SODET_E_IO, "%s: cannot be listed: %s", l->work, strerror(errno));
+    sodet_status status = SODET_OK;
+    for (uint32_t last = 0; last < 2; last++, rewinddir(dir)) {
+        for (struct dirent *e; status == SODET_OK && (e = readdir(dir));) {
+            char from[PATH_MAX], to[PATH_MAX];
+            if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || (strcmp(e->d_name, "data.ini") == 0) != (last == 1))
+                continue;
+            snprintf(from, sizeof from, "%s/%s", l->work, e->d_name);
+            snprintf(to, sizeof to, "%s/%s", l->folder, e->d_name);
+            if (rename(from, to) != 0)
+                status = SODET_FAIL(err, SODET_E_IO, "%s: cannot be moved to %s: %s", from, to, strerror(errno));
+        }
+    }
+    closedir(dir);
+    l->finished = status == SODET_OK;
+    return status;
+}
+
+sodet_status sd_layout_open(const char *folder, uint32_t layout, uint32_t pictures, const sd_classes *classes,
+                            const volatile sig_atomic_t *stop, sd_layout **out, sodet_err *err)
 {
     *out = NULL;
     if (layout == SD_LAYOUT_YOLO && pictures == SD_PICTURES_LEAVE)
         return SODET_FAIL(err, SODET_E_INVALID,
                           "yolo: labels lie beside their pictures, so these cannot stay where they are; use --pictures "
                           "link or copy");
+    for (uint32_t c = 0; c < classes->n; c++) {
+        char name[120];
+        const char *why = unsayable(layout, classes->names[c], true);
+        if (why)
+            return SODET_FAIL(err, SODET_E_INVALID,
+                              "class \"%s\": its name holds %s, which %s's files cannot say; rename it where it comes from",
+                              shown_name(classes->names[c], name), why, sd_layout_names[layout]);
+    }
+    bool made = !sd_path_exists(folder);
     sodet_status status = sd_make_folders(folder, err);
     DIR *dir = status == SODET_OK ? opendir(folder) : NULL;
     if (status == SODET_OK && !dir)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be listed: %s", folder, strerror(errno));
     for (struct dirent *e; dir && status == SODET_OK && (e = readdir(dir));) {
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, UNFINISHED) != 0)
             status =
                 SODET_FAIL(err, SODET_E_INVALID, "%s: is not empty (%s); name a new folder, so that nothing is mixed", folder, e->d_name);
     }
@@ -424,13 +558,17 @@ sodet_status sd_layout_open(const char *folder, uint32_t layout, uint32_t pictur
     sd_layout *l = sd_alloc(1, sizeof *l);
     if (!l)
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", folder);
+    *l = (sd_layout){.layout = layout, .pictures = pictures, .classes = classes, .stop = stop, .made = made};
     l->folder = sd_pool_strdup(&l->pool, folder);
-    l->layout = layout;
-    l->pictures = pictures;
-    l->classes = classes;
-    if (!l->folder) {
+    l->work = sd_pool_printf(&l->pool, "%s/" UNFINISHED, folder);
+    status = l->folder && l->work ? SODET_OK : SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", folder);
+    if (status == SODET_OK) {
+        remove_tree(l->work); /* of an earlier, interrupted one */
+        status = sd_make_folders(l->work, err);
+    }
+    if (status != SODET_OK) {
         sd_layout_close(l);
-        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", folder);
+        return status;
     }
     *out = l;
     return SODET_OK;
@@ -439,7 +577,7 @@ sodet_status sd_layout_open(const char *folder, uint32_t layout, uint32_t pictur
 static sodet_status make_folder(const sd_layout *l, const char *name, sodet_err *err)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", l->folder, name);
+    snprintf(path, sizeof path, "%s/%s", l->work, name);
     return sd_make_folders(path, err);
 }
 
@@ -474,7 +612,8 @@ sodet_status sd_layout_add(sd_layout *l, const char *split, const sd_dataset *d,
     if (status == SODET_OK && *name)
         status = make_folder(l, name, err);
     for (uint64_t i = 0; i < sd_dataset_size(d) && status == SODET_OK; i++)
-        status = write_sample(l, d, i, s, err);
+        status = l->stop && *l->stop ? SODET_FAIL(err, SODET_E_INVALID, "%s: stopped; nothing is left there", l->folder)
+                                     : write_sample(l, d, i, s, err);
     if (status == SODET_OK && l->layout == SD_LAYOUT_VOC) {
         snprintf(name, sizeof name, "ImageSets/Main/%s.txt", split);
         status = make_folder(l, "ImageSets/Main", err);
@@ -485,7 +624,7 @@ sodet_status sd_layout_add(sd_layout *l, const char *split, const sd_dataset *d,
         status = write_text(l, name, &l->list, err);
     } else if (status == SODET_OK && l->layout == SD_LAYOUT_COCO) {
         char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/annotations/instances_%s.json", l->folder, split);
+        snprintf(path, sizeof path, "%s/annotations/instances_%s.json", l->work, split);
         status = sd_coco_write(&l->coco, path, l->classes, err);
     } else if (status == SODET_OK) {
         sd_text_printf(&l->yaml, "%s: images/%s\n", split, split);
@@ -494,7 +633,9 @@ sodet_status sd_layout_add(sd_layout *l, const char *split, const sd_dataset *d,
     sd_text_printf(&l->summary, "  %s: %llu picture%s, %llu object%s\n", split, (unsigned long long)(l->n_pictures - pictures),
                    l->n_pictures - pictures == 1 ? "" : "s", (unsigned long long)(l->n_objects - objects),
                    l->n_objects - objects == 1 ? "" : "s");
-    snprintf(l->splits + strlen(l->splits), sizeof l->splits - strlen(l->splits), " %s", split);
+    l->first = l->first ? l->first : l->split;
+    l->train = l->train || strcmp(split, "train") == 0;
+    l->val = l->val || strcmp(split, "val") == 0;
     sd_sample_free(s);
     sd_text_free(&l->list);
     sd_coco_text_free(&l->coco);
@@ -508,9 +649,9 @@ static sodet_status write_classes(sd_layout *l, sodet_err *err)
     if (l->layout == SD_LAYOUT_YOLO) {
         sd_text_printf(&text, "path: .\n%snc: %u\nnames:\n", l->yaml.text ? l->yaml.text : "", l->classes->n);
         for (uint32_t c = 0; c < l->classes->n; c++) {
-            const char *n = l->classes->names[c];
-            /* Quoted as YAML has it; sodet's reader knows no escapes, so the quote is the one that the name does not hold. */
-            sd_text_printf(&text, strchr(n, '\'') ? "  %u: \"%s\"\n" : "  %u: '%s'\n", c, n);
+            sd_text_printf(&text, "  %u: ", c);
+            yaml_text(&text, l->classes->names[c]);
+            sd_text_printf(&text, "\n");
         }
         status = write_text(l, "data.yaml", &text, err);
     } else if (l->layout == SD_LAYOUT_CSV) {
@@ -533,14 +674,13 @@ static void tell(sd_text *out, uint64_t n, const char *one, const char *many, co
 sodet_status sd_layout_finish(sd_layout *l, sd_text *report, sodet_err *err)
 {
     sd_text ini = {0}, names = {0};
-    bool needs_file, train = strstr(l->splits, " train") != NULL, val = strstr(l->splits, " val") != NULL;
-    const char *layout = sd_layout_names[l->layout], *first = l->splits + 1;
+    bool needs_file;
+    const char *layout = sd_layout_names[l->layout];
     sodet_status status = write_classes(l, err);
-    int length = (int)strcspn(first, " ");
     sd_text_printf(&ini, "[data]\n");
-    if (train || !val)
-        sd_text_printf(&ini, "train = %.*s\n", train ? 5 : length, train ? "train" : first);
-    sd_text_printf(&ini, "val = %.*s\n", val ? 3 : length, val ? "val" : first);
+    if (l->train || !l->val)
+        sd_text_printf(&ini, "train = %s\n", l->train ? "train" : l->first);
+    sd_text_printf(&ini, "val = %s\n", l->val ? "val" : l->first);
     sd_layout_classes(&ini, l->classes, "names.txt", &needs_file);
     sd_text_append(&ini, l->ini.text ? l->ini.text : "", l->ini.length);
     for (uint32_t c = 0; c < l->classes->n; c++)
@@ -549,6 +689,8 @@ sodet_status sd_layout_finish(sd_layout *l, sd_text *report, sodet_err *err)
         status = write_text(l, "names.txt", &names, err);
     if (status == SODET_OK)
         status = write_text(l, "data.ini", &ini, err);
+    if (status == SODET_OK)
+        status = move_up(l, err);
     sd_text_printf(report, "%s: layout %s, %u class%s; data.ini reads it\n%s", l->folder, layout, l->classes->n,
                    l->classes->n == 1 ? "" : "es", l->summary.text ? l->summary.text : "");
     tell(report, l->renamed, "picture got a name with a number", "pictures got names with numbers", "another", "had the name already");
@@ -568,6 +710,10 @@ void sd_layout_close(sd_layout *l)
 {
     if (!l)
         return;
+    if (l->work)
+        remove_tree(l->work);
+    if (l->made && !l->finished)
+        rmdir(l->folder);
     sd_free(l->placed);
     sd_text_free(&l->list);
     sd_text_free(&l->ini);

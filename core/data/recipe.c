@@ -8,6 +8,8 @@ sodet_status sd_recipe_classes(const sd_config *cfg, sd_pool *pool, const char *
     *names = NULL;
     *n = 0;
     const sodet_string_list *list = &sd_config_core(cfg)->data.classes;
+    if (!list->n && sd_config_text(cfg, "data", "classes"))
+        return sd_config_fail(cfg, err, "data", "classes", "names no class; write a, b, c or @names.txt, or leave the key out");
     if (!list->n || list->v[0][0] != '@') {
         *names = list->v;
         *n = list->n;

@@ -100,15 +100,26 @@ sodet_status sodet_sample_new_pixels(sodet_sample *s, uint32_t width, uint32_t h
     return SODET_OK;
 }
 
-static int32_t find_class(const sodet_sample *s, const char *name, size_t n)
+const char *sd_class_name(const char *name, size_t *n)
 {
-    uint32_t lo = 0, hi = s->classes->n;
+    name += strspn(name, " \t\r\n");
+    *n = strlen(name);
+    while (*n && strchr(" \t\r\n", name[*n - 1]))
+        (*n)--;
+    return name;
+}
+
+int32_t sd_class_find(const sd_classes *classes, const uint32_t *by_name, const char *name)
+{
+    uint32_t lo = 0, hi = classes->n;
+    size_t n;
+    name = sd_class_name(name, &n);
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
-        const char *have = s->classes->names[s->by_name[mid]];
+        const char *have = classes->names[by_name[mid]];
         int order = strncmp(name, have, n);
         if (order == 0 && have[n] == 0)
-            return (int32_t)s->by_name[mid];
+            return (int32_t)by_name[mid];
         if (order > 0)
             lo = mid + 1;
         else
@@ -138,12 +149,9 @@ sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, so
 {
     char sentence[480];
     uint32_t k = ++s->added;
-    size_t n = strlen(class_name);
-    while (n && strchr(" \t\r\n", *class_name))
-        class_name++, n--;
-    while (n && strchr(" \t\r\n", class_name[n - 1]))
-        n--;
-    int32_t label = find_class(s, class_name, n);
+    size_t n;
+    class_name = sd_class_name(class_name, &n);
+    int32_t label = sd_class_find(s->classes, s->by_name, class_name);
     char trimmed[200];
     snprintf(trimmed, sizeof trimmed, "%.*s", n > 199 ? 199 : (int)n, class_name);
     if (label < 0) {

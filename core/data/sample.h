@@ -14,6 +14,11 @@ typedef struct sd_listener {
     void *context;
 } sd_listener;
 
+/* Names of classes are compared without blanks and line ends at both ends. The name from there, and its length. */
+const char *sd_class_name(const char *name, size_t *n);
+/* by_name: labels in the order of names. -1: there is no such class. */
+int32_t sd_class_find(const sd_classes *classes, const uint32_t *by_name, const char *name);
+
 /* A float picture buffer: [height][width][channels]. */
 typedef struct sd_plane {
     float *pixels;

@@ -153,6 +153,8 @@ static void on_close(void *user, const XML_Char *name)
             s->out->height = side(s, name);
     } else if (above == OBJECT && here == ELSEWHERE) {
         if (strcmp(name, "name") == 0) {
+            if (s->n_text == sizeof s->text - 1)
+                fail(s, "object %llu: its <name> has %zu bytes or more; shorten it", (unsigned long long)s->out->n + 1, sizeof s->text - 1);
             s->object.name = sd_pool_strdup(s->pool, trimmed(s));
             s->seen |= NAME;
             if (!s->object.name) {

@@ -6,6 +6,8 @@
 #include "core/base/json.h"
 #include "core/eval/read.h"
 
+#define MOST_PIXELS 1e9
+
 typedef struct row {
     int64_t image, category, id;
     double xywh[4], area;
@@ -48,8 +50,18 @@ void sd_read_bbox(sd_json *j, double xywh[4])
         if (n < 4)
             xywh[n] = v;
     }
-    if (n != 4)
+    if (n != 4) {
         sd_json_fail(j, "bbox has %u numbers, x y width height are needed", n);
+        return;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!(fabs(xywh[i]) <= MOST_PIXELS))
+            sd_json_fail(j, "bbox is %g %g %g %g: more than %g pixels; x y width height are needed", xywh[0], xywh[1], xywh[2], xywh[3],
+                         MOST_PIXELS);
+    }
+    if (xywh[2] < 0 || xywh[3] < 0)
+        sd_json_fail(j, "bbox is %g %g %g %g: width and height are at least 0; are these corners? x y width height are needed", xywh[0],
+                     xywh[1], xywh[2], xywh[3]);
 }
 
 void sd_read_named(sd_json *j, sd_pool *pool, const char *name_key, sd_named *out)

@@ -33,12 +33,15 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/sodet/ops.h DESTINATION ${CMAKE_INST
 foreach(op ${SODET_OPS})
     install(FILES kernels/${op}/${op}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sodet/ops)
 endforeach()
-install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sodet/conf FILES_MATCHING PATTERN "*.ini")
+install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sodet/conf
+    FILES_MATCHING PATTERN "*.ini" PATTERN "*.map" PATTERN "*.names")
+install(FILES tests/api/example/embed.c tests/api/example/embed.py DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT sodet-targets NAMESPACE sodet:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sodet)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/sodet-config.cmake.in ${CMAKE_BINARY_DIR}/sodet-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sodet PATH_VARS SODET_PLUGIN_INSTALL)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/sodet-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/sodet-config.cmake ${CMAKE_BINARY_DIR}/sodet-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sodet)
+file(RELATIVE_PATH SODET_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${CMAKE_SOURCE_DIR}/scripts/cmake/sodet.pc.in ${CMAKE_BINARY_DIR}/sodet.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/sodet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

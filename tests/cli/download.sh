@@ -24,8 +24,25 @@ line="not there"; rm -rf to; fetch --from file:///nowhere; is_code 2; out_has "f
 line="arguments"; fetch --fro x; is_code 2; out_has "--fro: no such argument"; fetch --to; is_code 2; out_has "--to: a value is expected"
 line="no room"; table="file:///x/y.tar 999999999999999 00 ."; fetch; is_code 2; out_has "are needed; name another folder by --to"
 
+# A size that is known about, and a checksum by its first digits: PyTorch's files. Nothing is unpacked.
+about() { echo "file://$PWD/mirror/$1 ~90000 sha256:$(sha256sum <"mirror/$1" | cut -c1-8) ."; }
+table=$(about b.bin)
+line="weights"; rm -rf to; fetch; is_code 0; there to/b.bin; checks=$((checks + 1)); cmp -s mirror/b.bin to/b.bin || bad "not the source's"
+out_has "in all 90000 bytes, 90000 bytes on the disk"
+line="weights again"; fetch; is_code 0; out_has "there already: to/b.bin"
+line="weights interrupted"; rm -rf to; mkdir to; head -c 40000 mirror/b.bin >to/b.bin.part; fetch; is_code 0; out_has "going on with to/b.bin.part at 40000 bytes"; there to/b.bin
+line="weights, all there but for the name"; rm -rf to; mkdir to; cp mirror/b.bin to/b.bin.part; fetch; is_code 0; there to/b.bin
+line="other weights"; rm -rf to; mkdir to; head -c 50000 /dev/urandom >to/b.bin.part; fetch; is_code 2; out_has "the checksum is sha256:"; absent to/b.bin; absent to/b.bin.part
+weights=ssd300_vgg16_coco-b556d3b4.pth
+line="download_weights"; mkdir pytorch; echo weights >pytorch/$weights
+out=$("$SODET_SOURCE/scripts/download_weights" --only ssd300 --from "file://$PWD/pytorch" --to "$PWD/weights" 2>&1); code=$?; is_code 2
+out_has "BSD 3-clause"; out_has "143 MB"; out_has "sha256:b556d3b4 was expected"; absent weights/$weights
+touch weights/$weights{,.unpacked}; out=$("$SODET_SOURCE/scripts/download_weights" --only ssd300 --to "$PWD/weights" 2>&1); code=$?; is_code 0
+out_has "sodet import conf/ssd300_vgg16_torchvision.ini $PWD/weights/$weights --map conf/maps/torchvision_ssd300_vgg16.map --out"
+checks=$((checks + 1)); [ "$(grep -c 'sodet import' <<<"$out")" -eq 1 ] || bad "speaks of files that are not there"
+out=$("$SODET_SOURCE/scripts/download_weights" --list --to "$PWD/elsewhere" 2>&1); code=$?; is_code 0; out_has licence; out_has "in all"; absent elsewhere
 for name in voc coco; do
     line="download_$name --list"
     out=$("$SODET_SOURCE/scripts/download_$name" --list --to "$PWD/elsewhere" 2>&1); code=$?; is_code 0; out_has licence; out_has "in all"; out_has GB; absent elsewhere
 done
-finish 30
+finish 58

@@ -10,6 +10,7 @@ run new head Mine; refused "small letters"
 run new head 3d; refused "begins with a letter"
 run new head int; refused "choose another name"
 run new head a/b; refused "small letters"
+SODET_PLUGIN_PATH=$SODET_BUILD/lib/sodet run new dataset voc; refused "dataset/voc: there is such a plugin, " "lib/sodet/dataset/voc.so, which yours would hide; choose another name"
 mkdir mine
 run new head mine; refused "is there already"
 rmdir mine

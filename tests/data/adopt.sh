@@ -72,7 +72,7 @@ run data check broken.ini
 expect "check of a broken folder" 0 ", 0 broken"
 echo "no such picture" >>"$dir/broken-val.txt"
 run data check broken.ini
-expect "a stale list" 2 "no such picture: no sample has that name"
+expect "a stale list" 2 "no such picture: no sample has that name; correct or remove the line"
 
 mkdir -p "$dir/nothing/deep" && cp "$dir/one_csv/images/"*1.png "$dir/nothing/deep"
 run data adopt nothing

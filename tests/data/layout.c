@@ -22,7 +22,7 @@ static const char *write_layout(const set *from, const char *name, uint32_t layo
     char *folder = folders[next++ % 8];
     snprintf(folder, sizeof folders[0], "%s/%s", base, name);
     sd_layout *l = NULL;
-    CHECK_OK(sd_layout_open(folder, layout, pictures, sd_dataset_classes(from->d), &l, &err));
+    CHECK_OK(sd_layout_open(folder, layout, pictures, sd_dataset_classes(from->d), NULL, &l, &err));
     CHECK_OK(sd_layout_add(l, "train", from->d, &err));
     CHECK_OK(sd_layout_finish(l, report, &err));
     sd_layout_close(l);
@@ -118,10 +118,10 @@ static void there_and_back(void)
     CHECK(lstat(folder, &st) != 0);
     sd_layout *l = NULL;
     snprintf(folder, sizeof folder, "%s/yolo-leave", base);
-    CHECK_FAILS(sd_layout_open(folder, SD_LAYOUT_YOLO, SD_PICTURES_LEAVE, sd_dataset_classes(source.d), &l, &err), SODET_E_INVALID,
+    CHECK_FAILS(sd_layout_open(folder, SD_LAYOUT_YOLO, SD_PICTURES_LEAVE, sd_dataset_classes(source.d), NULL, &l, &err), SODET_E_INVALID,
                 "labels lie beside their pictures");
     snprintf(folder, sizeof folder, "%s/voc-copy", base);
-    CHECK_FAILS(sd_layout_open(folder, SD_LAYOUT_VOC, SD_PICTURES_COPY, sd_dataset_classes(source.d), &l, &err), SODET_E_INVALID,
+    CHECK_FAILS(sd_layout_open(folder, SD_LAYOUT_VOC, SD_PICTURES_COPY, sd_dataset_classes(source.d), NULL, &l, &err), SODET_E_INVALID,
                 "is not empty");
     close_set(&source);
 }

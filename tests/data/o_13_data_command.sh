@@ -50,6 +50,21 @@ rm "$dir/files/000005.png"
 run data check "$dir/files.ini"
 expect "check of a lost file" 1 "4 pictures decoded, 2 broken"
 
+# A conversion that fails leaves nothing that blocks the next, whether the folder was there or not.
+for there in no yes; do
+    [ $there = no ] || mkdir "$dir/tries"
+    run data convert "$dir/files.ini" --to voc --output "$dir/tries"
+    expect "convert with a lost picture" 1 "000005.png"
+    [ $there = no ] && [ -e "$dir/tries" ] && { echo "convert left a folder"; failed=1; }
+    [ -z "$(ls -A "$dir/tries" 2>/dev/null)" ] || { echo "convert left: $(ls -A "$dir/tries")"; failed=1; }
+done
+mkdir -p "$dir/tries/.unfinished/JPEGImages" && echo half >"$dir/tries/.unfinished/JPEGImages/a.png" # of one that was killed
+sed -i '/000005.png/d' "$dir/files/annotations.json"
+sed -i 's/"image_id": 5,/"image_id": 1,/' "$dir/files/annotations.json"
+run data convert "$dir/files.ini" --to voc --output "$dir/tries" --section files
+expect "convert again" 0 "files: 5 pictures"
+[ ! -e "$dir/tries/.unfinished" ] && [ "$(ls "$dir/tries/JPEGImages" | wc -l)" = 5 ] || { echo "convert again: $(ls -A "$dir/tries")"; failed=1; }
+
 # Drawn pictures into every layout; what comes out is read by its own data.ini, and goes into another layout.
 for layout in voc coco yolo csv; do
     run data convert "$dir/shapes.ini" --to $layout --output "$dir/$layout" --split train

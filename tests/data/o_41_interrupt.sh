@@ -5,7 +5,7 @@
 
 printf '[data]\ntrain = shapes\n[dataset.shapes]\ncount = 1000000\nsize = 256\n[transform]\ntrain = resize\n' >"$dir/x.ini"
 for signal in INT TERM; do
-    for verb in "check" "show --count 400 --out sheet.png"; do
+    for verb in "check" "show --count 400 --out sheet.png" "convert --to coco --output made dataset.shapes.count=50000"; do
         # shellcheck disable=SC2086
         (cd "$dir" && exec "$SODET_BIN" data $verb x.ini run.threads=8 input.size=1024) >"$dir/out" 2>&1 &
         pid=$!

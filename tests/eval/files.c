@@ -83,6 +83,10 @@ static void detections(void)
         {"[{\"image_id\":8,\"category_id\":9,\"bbox\":[1,2,3,4],\"score\":1}]", "detection 1 is of image 8", 0},
         {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[1,2,3,4]}]", "without score", 0},
         {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[1,2,3,NaN],\"score\":1}]", "line 1", 0},
+        {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[10,20,5,-1],\"score\":1}]", "bbox is 10 20 5 -1: width and height are at least 0", 0},
+        {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[1,2,1e39,4],\"score\":1}]", "bbox is 1 2 1e+39 4: more than 1e+09 pixels", 0},
+        {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[-2e9,2,3,4],\"score\":1}]", "more than 1e+09 pixels", 0},
+        {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[-3,2,0,4],\"score\":1}]", NULL, 1},
         {"{\"results\":[]}", "neither a list", 0},
         {"[{\"image_id\":7,\"category_id\":9,\"bbox\":[1,2,3,4],\"score\":1}", "line 1", 0},
     };

@@ -61,6 +61,10 @@ static void header(void)
                 SODET_E_INVALID,
                 "b.csv:1: the header has no column \"xmin\" but name, w, h, what, left, top, right, bottom; correct columns");
     close_set(&s);
+    write_file(folder, "twice.csv", "path,x1,y1,x2,y2,class,x1\npics/none.png,1,2,3,4,dog,9\n");
+    CHECK_FAILS(open_set(&s, folder, "plugin = csv\nfile = @/twice.csv\ncolumns = path, x1, y1, x2, y2, class\n", 0), SODET_E_INVALID,
+                "twice.csv:1: the header has two columns \"x1\"; rename one of them");
+    close_set(&s);
     write_file(folder, "c.csv", "path\tx\ty\tw\th\tclass\npics/none.png\t0.1\t0.2\t0.5\t0.6\tdog\n");
     CHECK_OK(open_set(
         &s, folder, "plugin = csv\nfile = @/c.csv\nseparator = tab\nboxes = size\nrelative = yes\ncolumns = path, x, y, w, h, class\n", 0));

@@ -159,6 +159,11 @@ static sodet_status read_header(const csv *c, char *line, uint64_t number, char 
         if (column[k] >= n)
             return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: the header has no column \"%s\" but %s; correct columns", c->cfg->file,
                               (unsigned long long)number, name, names);
+        for (uint32_t i = column[k] + 1; i < n; i++) {
+            if (strcmp(field[i], name) == 0)
+                return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: the header has two columns \"%s\"; rename one of them", c->cfg->file,
+                                  (unsigned long long)number, name);
+        }
     }
     return SODET_OK;
 }

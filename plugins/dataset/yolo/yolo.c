@@ -126,32 +126,84 @@ static sodet_status add_class(yolo *y, const char *name, size_t n, sodet_err *er
     return SODET_OK;
 }
 
-/* Where a YAML scalar ends: a quoted one behind its quote, a plain one at , ] } or a comment. *from, *n: the text of it. */
-static const char *scalar(const char *at, bool flow, const char **from, size_t *n)
+/* A code point as UTF-8, behind `to`. */
+static char *put_code(char *to, unsigned long code)
 {
-    if (*at == '"' || *at == '\'') {
-        const char *close = strchr(at + 1, *at);
-        *from = at + 1;
-        *n = close ? (size_t)(close - at - 1) : strlen(at + 1);
-        return close ? close + 1 : at + strlen(at);
+    static const struct {
+        unsigned long below;
+        unsigned char first, more;
+    } rows[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2}, {0x110000, 0xf0, 3}};
+    uint32_t k = 0;
+    while (code >= rows[k].below)
+        k++;
+    *to++ = (char)(rows[k].first | code >> 6 * rows[k].more);
+    for (uint32_t i = rows[k].more; i-- > 0;)
+        *to++ = (char)(0x80 | (code >> 6 * i & 0x3f));
+    return to;
+}
+
+/* What stands behind a backslash, at *at (YAML 1.2, section 5.7, but for line breaks), which takes no more room; NULL: nothing known, or no text. */
+static char *escaped(char *to, char **at)
+{
+    static const char from[] = "0abtnvfre \"/\\N_", what[] = "xuU";
+    static const unsigned long means[] = {0, 7, 8, 9, 10, 11, 12, 13, 27, ' ', '"', '/', '\\', 0x85, 0xa0};
+    const char *simple = **at ? strchr(from, **at) : NULL, *coded = **at ? strchr(what, **at) : NULL;
+    unsigned long code = simple ? means[simple - from] : 0;
+    (*at)++;
+    if (coded) {
+        char digits[9] = "", *end;
+        size_t n = (size_t)2 << (coded - what);
+        memcpy(digits, *at, strnlen(*at, n));
+        code = strtoul(digits, &end, 16);
+        if (end != digits + n || strspn(digits, "0123456789abcdefABCDEF") != n)
+            return NULL;
+        *at += n;
     }
-    const char *end = at;
-    while (*end && !(flow && strchr(",]}", *end)) && !((*end == ' ' || *end == '\t') && end[1] == '#'))
-        end++;
-    const char *stop = end;
-    while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t'))
-        stop--;
-    *from = at;
-    *n = (size_t)(stop - at);
-    return end;
+    return !code || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? NULL : put_code(to, code);
+}
+
+/* A YAML scalar of n bytes, made plain in place: *text. Behind it; NULL: *why it is none that is read here. */
+static char *scalar(char *at, bool flow, char **text, size_t *n, const char **why)
+{
+    char quote = *at == '"' || *at == '\'' ? *at++ : 0, *to = at;
+    *text = at;
+    while (quote && *at && (*at != quote || (quote == '\'' && at[1] == quote))) {
+        bool escape = quote == '"' && *at == '\\';
+        at += escape || *at == quote; /* '' is one */
+        if (!escape)
+            *to++ = *at++;
+        else if (!(to = escaped(to, &at))) {
+            *why = "an escape behind \\ that has no meaning here";
+            return NULL;
+        }
+    }
+    *n = (size_t)(to - *text);
+    if (quote) {
+        *why = *at ? *why : "a quote is not closed on its line";
+        return *at ? at + 1 : NULL;
+    }
+    if (strchr("&*|>!?@`%[{", *at)) {
+        *why = "anchors, aliases, tags, block scalars and lists in the list are not read here";
+        return NULL;
+    }
+    for (; *at && !(flow && strchr(",]}", *at)) && !((*at == ' ' || *at == '\t') && at[1] == '#'); at++) {
+        if (*at == ':' && (at[1] == ' ' || !at[1])) {
+            *why = "a key in the place of a name";
+            return NULL;
+        }
+    }
+    for (to = at; to > *text && (to[-1] == ' ' || to[-1] == '\t');)
+        to--;
+    *n = (size_t)(to - *text);
+    return at;
 }
 
 /* "3: name" of a mapping, whose numbers must rise from 0: then at the name; else as it was. */
-static const char *behind_key(const char *at, uint32_t expected, bool *wrong)
+static char *behind_key(char *at, uint32_t expected, bool *wrong)
 {
-    char *end;
-    unsigned long key = strtoul(at, &end, 10);
-    if (end == at || *end != ':' || (end[1] != ' ' && end[1] != '\0'))
+    char *end, quote = *at == '"' || *at == '\'' ? *at : 0, *begin = at + (quote != 0);
+    unsigned long key = strtoul(begin, &end, 10);
+    if (end == begin || (quote && *end++ != quote) || *end != ':' || (end[1] != ' ' && end[1] != '\0'))
         return at;
     *wrong = key != expected;
     return end + 1 + strspn(end + 1, " \t");
@@ -163,16 +215,20 @@ static sodet_status yaml_names(yolo *y, const char *path, const sodet_lines *lin
     uint64_t i = 0, n = sodet_lines_count(lines);
     sodet_status status = SODET_OK;
     bool wrong = false;
+    const char *why = NULL;
     while (i < n && strncmp(sodet_lines_at(lines, i), "names:", 6) != 0)
         i++;
     if (i == n)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: has no names:; write names: [a, b], or classes = a, b in the data set's section",
                           path);
-    const char *at = sodet_lines_at(lines, i) + 6, *from;
+    char *at = sodet_lines_at(lines, i) + 6, *text;
+    size_t length;
     at += strspn(at, " \t");
     bool flow = *at == '[' || *at == '{', closed = !flow;
+    if (!flow && *at && *at != '#')
+        why = "one value where the list of the classes is expected";
     at += flow;
-    for (size_t length; status == SODET_OK && !wrong;) {
+    while (status == SODET_OK && !wrong && !why) {
         at += strspn(at, flow ? " \t," : " \t");
         if (flow && (*at == ']' || *at == '}')) {
             closed = true;
@@ -182,21 +238,38 @@ static sodet_status yaml_names(yolo *y, const char *path, const sodet_lines *lin
             if (++i == n)
                 break;
             at = sodet_lines_at(lines, i);
-            if (!flow && *at && *at != '#' && *at != '-' && !(*at >= '0' && *at <= '9'))
+            if (!flow && *at && *at != '#' && *at != '-' && !(*at >= '0' && *at <= '9') && *at != '\'' && *at != '"')
                 break; /* the next key */
             continue;
         }
         if (!flow && *at == '-')
             at += 1 + strspn(at + 1, " \t");
-        at = scalar(behind_key(at, y->n_classes, &wrong), flow, &from, &length);
-        if (length)
-            status = add_class(y, from, length, err);
+        at = behind_key(at, y->n_classes, &wrong);
+        length = 0;
+        if (*at && *at != '#' && !(at = scalar(at, flow, &text, &length, &why)))
+            break;
+        at += strspn(at, " \t");
+        if (!length)
+            why = "an empty name; its place is the number of a class";
+        else if (*at && *at != '#' && !(flow && strchr(",]}", *at)))
+            why = "text behind a name";
+        else
+            status = add_class(y, text, length, err);
     }
-    if (status == SODET_OK && (wrong || !closed || !y->n_classes))
-        status = SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: names: %s; write names: [a, b]", path, (unsigned long long)(i < n ? i + 1 : n),
-                            wrong     ? "the numbers of classes must count from 0"
-                            : !closed ? "no ] closes the list"
-                                      : "the list is empty");
+    why = why            ? why
+          : wrong        ? "the numbers of classes must count from 0"
+          : !closed      ? "no ] closes the list"
+          : y->n_classes ? NULL
+                         : "the list is empty";
+    if (status == SODET_OK && why)
+        status =
+            SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: names: %s; write names: [a, b]", path, (unsigned long long)(i < n ? i + 1 : n), why);
+    for (i = 0; i < n && status == SODET_OK; i++) {
+        const char *line = sodet_lines_at(lines, i);
+        if (strncmp(line, "nc:", 3) == 0 && strtoul(line + 3, NULL, 10) != y->n_classes)
+            status = SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: %s, but names has %u; correct the one or the other", path,
+                                (unsigned long long)i + 1, line, y->n_classes);
+    }
     return status;
 }
 
