@@ -45,7 +45,7 @@ bool sd_parse_int64(const char *text, int64_t *out);
 bool sd_parse_uint64(const char *text, uint64_t *out);
 
 /* ---- errors ---- */
-/* Puts "<format>: " in front of the text of an error that is on its way up; returns its code. */
+/* Puts "<format>: " in front of the text of an error that is on its way up, unless it begins so already; returns its code. */
 sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- files ---- */

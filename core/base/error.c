@@ -72,6 +72,8 @@ sodet_status sd_fail_in(sodet_err *err, sodet_status code, const char *format, .
     va_start(list, format);
     int head = vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    if (head > 0 && head < (int)sizeof old && strncmp(old, text, (size_t)head) == 0 && old[head] && strchr(":,/", old[head]))
+        return err->code = code; /* it names the object, or something below it, by itself */
     int wanted = head < 0 || head >= (int)sizeof text
                      ? head
                      : head + snprintf(text + head, sizeof text - (size_t)head, "%s%s", *old ? ": " : "", old);

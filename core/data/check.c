@@ -177,11 +177,19 @@ static const char *box_text(const sodet_box *b, char text[120])
     return text;
 }
 
-/* An error's text without the file's name in front, which is said already. */
-static const char *without(const char *text, const char *file)
+/* An error's text without the file's name in front, which is said already; "file:3: " becomes "line 3: ", in `out`. */
+static const char *without(const char *text, const char *file, char out[600])
 {
     size_t n = strlen(file);
-    return strncmp(text, file, n) == 0 && (text[n] == ':' || text[n] == ',') && text[n + 1] == ' ' ? text + n + 2 : text;
+    if (strncmp(text, file, n) != 0 || (text[n] != ':' && text[n] != ','))
+        return text;
+    if (text[n + 1] == ' ')
+        return text + n + 2;
+    size_t digits = strspn(text + n + 1, "0123456789");
+    if (text[n] != ':' || !digits || text[n + 1 + digits] != ':')
+        return text;
+    snprintf(out, 600, "line %s", text + n + 1);
+    return out;
 }
 
 /* ---- a picture ---- */
@@ -339,6 +347,7 @@ static void look_at(checker *c, scout *w, uint64_t number)
     sodet_sample *s = w->sample[w->set];
     record *r = &c->records[w->set][w->item];
     sodet_err err = SODET_ERR_INIT;
+    char said[600];
     sodet_status status = sd_dataset_locate(c->config->sets[w->set].dataset, w->item, s, &err);
     if (status == SODET_E_MEMORY || status == SODET_E_INTERNAL) {
         give_up(c, status, &err);
@@ -346,8 +355,8 @@ static void look_at(checker *c, scout *w, uint64_t number)
     }
     if (status != SODET_OK) {
         const char *file = annotation_of(w, s);
-        found(c, status == SODET_E_IO ? SD_CHECK_MISSING : SD_CHECK_ANNOTATION, w->set, w->item, 0, file, NULL, without(err.text, file),
-              NULL);
+        found(c, status == SODET_E_IO ? SD_CHECK_MISSING : SD_CHECK_ANNOTATION, w->set, w->item, 0, file, NULL,
+              without(err.text, file, said), NULL);
         return;
     }
     struct stat st;
@@ -380,8 +389,8 @@ static void look_at(checker *c, scout *w, uint64_t number)
         height = s->stored.height;
     } else {
         const char *file = picture_of(w, s);
-        found(c, status == SODET_E_IO ? SD_CHECK_MISSING : SD_CHECK_UNDECODABLE, w->set, w->item, 0, file, NULL, without(err.text, file),
-              NULL);
+        found(c, status == SODET_E_IO ? SD_CHECK_MISSING : SD_CHECK_UNDECODABLE, w->set, w->item, 0, file, NULL,
+              without(err.text, file, said), NULL);
     }
     if (width && height && (status = look_at_boxes(w, s, width, height, &err)) != SODET_OK)
         give_up(c, status, &err);

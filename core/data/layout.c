@@ -162,7 +162,7 @@ void sd_layout_classes(sd_text *ini, const sd_classes *classes, const char *file
     size_t length = 0;
     *needs_file = false;
     for (uint32_t c = 0; c < classes->n; c++) {
-        if (unsayable(SD_LAYOUT_VOC, classes->names[c], true)) /* then no list of lines can hold it, either */
+        if (strpbrk(classes->names[c], "\r\n")) /* no list of lines can hold it */
             return;
     }
     for (uint32_t c = 0; c < classes->n; c++) {

@@ -92,6 +92,15 @@ static void errors(void)
     SODET_FAIL(&err, SODET_E_INVALID, "inner");
     CHECK_EQ(sd_fail_in(&err, SODET_E_INVALID, "outer %d", 1), SODET_E_INVALID);
     CHECK_STR(err.text, "outer 1: inner");
+    CHECK_EQ(sd_fail_in(&err, SODET_E_IO, "outer"), SODET_E_IO);
+    CHECK_STR(err.text, "outer: outer 1: inner"); /* another object */
+    SODET_FAIL(&err, SODET_E_INVALID, "runs/a/best.safetensors: cut");
+    sd_fail_in(&err, SODET_E_INVALID, "runs/a"); /* what is named already is not named twice */
+    CHECK_STR(err.text, "runs/a/best.safetensors: cut");
+    sd_fail_in(&err, SODET_E_INVALID, "runs/a/best.safetensors");
+    CHECK_STR(err.text, "runs/a/best.safetensors: cut");
+    SODET_FAIL(&err, SODET_E_INVALID, "inner");
+    sd_fail_in(&err, SODET_E_INVALID, "outer 1");
     SODET_FAIL(&err, SODET_E_INVALID, "again: %s", err.text); /* an argument that points into the error itself */
     CHECK_STR(err.text, "again: outer 1: inner");
     SODET_FAIL(&err, SODET_E_INVALID, "two\nlines\tand a tab");

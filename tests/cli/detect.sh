@@ -136,13 +136,13 @@ same "$(size large/tiny.png) $(size large/000001.png)" "120x60 128x128"
 # Pictures of the world's test suites: whatever is broken is named, in its place, and the rest is done.
 odd=${SODET_SHARED:-}/data/odd-images
 if [ -d "$odd/broken" ]; then
-    run detect $net "$odd/broken" --json; is_code 1
-    want=$(cd "$odd/broken" && find . -type f -iregex '.*\.\(jpe?g\|png\|bmp\|tga\|p[pg]m\)' | sed 's/..//' | LC_ALL=C sort)
+    run detect $net "$odd" --json; is_code 1
+    want=$(cd "$odd" && find . -type f -iregex '.*\.\(jpe?g\|png\|bmp\|tga\|p[pg]m\)' | sed 's/..//' | LC_ALL=C sort)
     same "$(grep -o '{"file": "[^"]*' <<<"$out" | sed 's/.*"//')" "$want"
     said=$(grep -c '"error": ' <<<"$out")
     err_has "$said of $(wc -l <<<"$want") pictures could not be read"
     same "$(grep -c '^sodet detect: /' <<<"$err")" "$said"
-    checks=$((checks + 1)); [ "$said" -ge 10 ] || bad "only $said were found broken"
+    checks=$((checks + 1)); [ "$said" -ge 20 ] && [ "$said" -le 40 ] && [ "$(wc -l <<<"$want")" -ge 400 ] || bad "$said of $(wc -l <<<"$want") were found broken"
     run detect $net "$odd/names-with-special-characters" "$odd/exif-orientation/recurser/Portrait_8.jpg" --threshold 0.9 --draw odd --crop odd_cut; is_code 0
     same "$(find odd -type f | wc -l)" "$(names | wc -l)"
 else

@@ -175,8 +175,27 @@ echo "0 0.5 0.5 0.1 0.1" >"$dir/yolo/labels/a.txt"
 echo "2 0.5 0.5 0.1 0.1" >"$dir/yolo/labels/v.txt"
 printf '[data]\ntrain = yolo\n[dataset.yolo]\nroot = yolo\nclasses = cat, dog\n' >"$dir/yolo.ini"
 run data check yolo.ini --json
-kind annotation true 1 'class 2: outside the 2 names'
+kind annotation true 1 '/labels/v.txt", "value": "line 1: class 2: outside the 2 names'
 kind empty false 1 'yolo/images/empty.png'
+
+# What is wrong with a row of a CSV file is said once, with its line.
+printf 'v.png,1,2,3,4,cat\nlost.png,1,2,3,4,cat\nempty.png,1,2,3x,4,cat\n' >"$dir/files/rows.csv"
+printf '[data]\ntrain = d\n[dataset.d]\nplugin = csv\nfile = files/rows.csv\n' >"$dir/rows.ini"
+run data check rows.ini --json
+kind missing true 1 'files/rows.csv:2", "value": "'
+kind annotation true 1 'files/rows.csv:3", "value": "x2 \"3x\": a number is expected'
+[ "$(grep -o 'rows.csv' "$dir/out" | wc -l)" = 2 ] || { echo "files are named twice:"; cat "$dir/out"; failed=1; }
+
+# Annotations behind a named pipe are refused, not waited for; a list of classes that names none is no list.
+mkfifo "$dir/pipe.json" "$dir/pipe.ini"
+printf '[data]\ntrain = d\n[dataset.d]\nplugin = coco\nannotations = pipe.json\n' >"$dir/piped.ini"
+run data check piped.ini
+expect "a pipe of annotations" 2 "pipe.json: is a named pipe, a file is needed"
+run data check pipe.ini
+expect "a pipe as INI" 2 "pipe.ini: is a named pipe, a file is needed"
+run data check yolo.ini data.classes=
+expect "no classes" 2 "[data] classes"
+expect "no classes" 2 "names no class; write a, b, c or @names.txt, or leave the key out"
 
 # Real sets.
 shared=${SODET_SHARED:-/nonexistent}/data

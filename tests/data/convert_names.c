@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-enum { ROUNDS = 24, PICTURES = 3, CLASSES = 3, OBJECTS = 4, LONGEST = 64, SIDE = 40 };
+enum { ROUNDS = 21, PICTURES = 3, CLASSES = 3, OBJECTS = 4, LONGEST = 64, SIDE = 40 };
 typedef struct source { /* what the data set below hands out */
     char class[CLASSES][LONGEST], raw[CLASSES][LONGEST], picture[PICTURES][LONGEST], path[PICTURES][1300], id[PICTURES][8];
     const char *classes[CLASSES + 1];
@@ -37,13 +37,17 @@ static const char *const odd[] = {" ", "\t", "'", "\"", "<", ">", "&", ",",  ";"
 static const char *const bad[] = {"\n", "\r", "\r\n", "\x01", "\x1f", "\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf"};
 #define DRAW(list) list[below(sizeof list / sizeof *list)]
 
-/* hardness 0: letters alone; 1: what means something in some format; 2: also what some formats cannot say. */
+/* hardness 0: letters alone; 1: what means something in some format; 2: also one thing that some formats cannot say. Names differ by their
+ * numbers, and begin and end in anything. */
 static void draw_name(char out[LONGEST], uint32_t number, uint32_t hardness)
 {
-    out[0] = 0;
+    static const char *const blank[] = {" ", "  ", "\t"};
+    snprintf(out, LONGEST, "%s", hardness && !below(4) ? DRAW(blank) : "");
     for (uint32_t parts = 1 + below(5); parts--;)
-        strcat(out, hardness > 1 && !below(4) ? DRAW(bad) : hardness && below(3) ? DRAW(odd) : DRAW(harmless));
-    snprintf(out + strlen(out), 8, "%u%s", number, hardness && !below(3) ? DRAW(odd) : ""); /* names differ, and end in anything */
+        strcat(out, hardness && below(3) ? DRAW(odd) : DRAW(harmless));
+    if (hardness > 1)
+        strcat(out, DRAW(bad));
+    snprintf(out + strlen(out), 8, "%u%s", number, hardness && !below(3) ? DRAW(blank) : hardness && !below(2) ? DRAW(odd) : "");
 }
 
 /* Blanks and line ends at the ends of a class's name are no part of it. */
@@ -93,18 +97,19 @@ static const sodet_dataset_ops ops = {
 
 static void draw_source(source *s, uint32_t hardness)
 {
+    const uint32_t worst = below(CLASSES + PICTURES); /* the only one of hardness 2, so that it alone is what is refused */
     memset(s, 0, sizeof *s);
     for (uint32_t i = 0; i < CLASSES; i++) {
-        draw_name(s->class[i], i, hardness);
+        draw_name(s->class[i], i, hardness > 1 && i != worst ? 1 : hardness);
         memcpy(s->raw[i], s->class[i], LONGEST);
         s->classes[i] = s->raw[i];
         trim(s->class[i]);
     }
     for (uint32_t i = 0; i < PICTURES; i++) {
         do {
-            draw_name(s->picture[i], i, hardness);
+            draw_name(s->picture[i], i, hardness > 1 && i + CLASSES != worst ? 1 : hardness);
         } while (strchr(s->picture[i], '/'));
-        strcat(s->picture[i], below(12) || hardness < 2 ? ".png" : DRAW(odd));
+        strcat(s->picture[i], below(20) || hardness < 2 ? ".png" : DRAW(odd));
         snprintf(s->path[i], sizeof s->path[i], "%s/pictures/%s", base, s->picture[i]);
         snprintf(s->id[i], sizeof s->id[i], "%u", i);
         write_picture(base, "pictures/x.png", SIDE, SIDE);
@@ -294,7 +299,7 @@ int main(void)
     for (uint64_t seed = 1; seed <= ROUNDS && !one; seed++)
         round_of(seed);
     printf("%u conversions there and back, %u refusals\n", conversions, refusals);
-    CHECK(one || (conversions > 160 && refusals > 20));
+    CHECK(one || (conversions > 140 && refusals > 10));
     check_scratch_remove(base);
-    return check_done(one ? 1 : 2500);
+    return check_done(one ? 1 : 2000);
 }

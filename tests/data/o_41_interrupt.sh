@@ -10,12 +10,16 @@ for signal in INT TERM; do
         (cd "$dir" && exec "$SODET_BIN" data $verb x.ini run.threads=8 input.size=1024) >"$dir/out" 2>&1 &
         pid=$!
         sleep 1
+        until [[ $verb != convert* || -d $dir/made ]] || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done # from then on there is something to leave
         kill -s $signal $pid 2>/dev/null || { echo "data $verb: over before it was interrupted"; cat "$dir/out"; failed=1; }
-        begin=$SECONDS
+        for ((tenths = 0; tenths < 300; tenths++)); do # nothing takes that long
+            [ -n "$(jobs -rp)" ] || break
+            sleep 0.1
+        done
+        kill -KILL $pid 2>/dev/null
         wait $pid
         code=$?
-        [ $code -gt 128 ] || { echo "data $verb, $signal: exit code $code"; cat "$dir/out"; failed=1; }
-        [ $((SECONDS - begin)) -le 15 ] || { echo "data $verb, $signal: took $((SECONDS - begin)) seconds"; failed=1; }
+        [ $code -gt 128 ] && [ $code -ne 137 ] || { echo "data $verb, $signal: exit code $code"; cat "$dir/out"; failed=1; }
     done
 done
 left=$(ls -A "$dir" | grep -vxE 'x.ini|out')

@@ -97,6 +97,11 @@ static void o30_rules(void)
     CHECK_NEAR(RUN("coco", "", "AP50", pair, both), 1, 1e-12, 0);
     CHECK_NEAR(RUN("coco", "", "AP", pair, both), 0.801980, 0, 1e-6);
 
+    /* A cut of scores before the evaluation costs recall: [head] score_threshold stays low for it. */
+    const toy hits[] = {{A, .score = .9}, {B, .score = .3}};
+    CHECK_NEAR(run_toy("voc", "", "mAP", two, 2, hits, 2, 1, 1, NULL), 1, 1e-12, 0);
+    CHECK_NEAR(run_toy("voc", "", "mAP", two, 2, hits, 1, 1, 1, NULL), 0.545455, 0, 1e-6);
+
     const toy one[] = {{.x2 = 100, .y2 = 100}};
     static const double heights[] = {65, 70, 80, 85, 90, 95}, ap[] = {.4, .5, .7, .8, .9, 1};
     for (int i = 0; i < 6; i++) {

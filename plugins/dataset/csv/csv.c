@@ -387,6 +387,9 @@ static sodet_status describe(const void *self, uint64_t index, sodet_sample *out
     const entry *e = &c->entries[index];
     double width = 1, height = 1;
     sodet_sample_set_id(out, c->rows[e->first].path, (int64_t)index);
+    char source[LONGEST];
+    snprintf(source, sizeof source, "%s:%llu", c->cfg->file, (unsigned long long)c->rows[e->first].number);
+    sodet_sample_set_source(out, source);
     if (e->broken)
         return SODET_FAIL(err, e->code, "%s", e->broken);
     if (c->cfg->relative) {
@@ -397,13 +400,12 @@ static sodet_status describe(const void *self, uint64_t index, sodet_sample *out
     }
     for (uint64_t i = e->first; i < e->first + e->n; i++) {
         const row *r = &c->rows[i];
-        char source[LONGEST];
+        snprintf(source, sizeof source, "%s:%llu", c->cfg->file, (unsigned long long)r->number);
+        sodet_sample_set_source(out, source);
         if (r->broken)
             return SODET_FAIL(err, SODET_E_INVALID, "%s", r->broken);
         if (!r->class)
             continue;
-        snprintf(source, sizeof source, "%s:%llu", c->cfg->file, (unsigned long long)r->number);
-        sodet_sample_set_source(out, source);
         const sodet_box box = {(float)(r->v[0] * width), (float)(r->v[1] * height), (float)(r->v[2] * width), (float)(r->v[3] * height)};
         sodet_status status = sodet_sample_add_object(out, r->class, box, 0, -1, (int64_t)r->number, err);
         if (status != SODET_OK)
