@@ -134,7 +134,7 @@ const char *const *sd_plugin_folders(void)
 /* ---- the handshake ---- */
 
 /* Before dlopen, so before any code of the plugin: sixteen bytes from the file. */
-static sodet_status check_head(const char *path, uint32_t kind, sodet_err *err)
+sodet_status sd_plugin_check_head(const char *path, uint32_t kind, sodet_err *err)
 {
     struct {
         uint32_t magic, struct_size;
@@ -289,7 +289,7 @@ static sodet_status load_file(uint32_t kind, const char *name, const char *path,
             return SODET_OK;
         }
     }
-    sodet_status s = check_head(path, kind, err);
+    sodet_status s = sd_plugin_check_head(path, kind, err);
     if (s != SODET_OK)
         return s;
     void *handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);

@@ -29,6 +29,10 @@ const char *const *sd_plugin_folders(void);
 /* name: bare, or a path if it has a slash. Every refusal is a sentence that names the file and what to do. */
 sodet_status sd_plugin_load(uint32_t kind, const char *name, const sd_plugin **out, sodet_err *err);
 
+/* What is refused before any of the file's code runs: it is no shared object of this machine, has no descriptor, or that is of another
+ * ABI or kind. */
+sodet_status sd_plugin_check_head(const char *path, uint32_t kind, sodet_err *err);
+
 /* What could be loaded: one call per .so in the folders, names in order; a shadowed one (a folder before it has the name) is not
  * called. err is NULL for a good one; else plugin is NULL and err says why it is refused. */
 typedef void sd_plugin_visit(void *context, uint32_t kind, const char *name, const char *path, const sd_plugin *plugin,

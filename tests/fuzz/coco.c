@@ -1,7 +1,8 @@
-/* COCO's JSON: instances as a data set and as ground truth, and result lists. */
+/* JSON: COCO's instances as a data set and as ground truth, result lists, and the lines of metrics.jsonl. */
 #include <string.h>
 
 #include "core/eval/eval.h"
+#include "core/report/metrics.h"
 #include "sodet/coco.h"
 
 #include "core/base/base.h"
@@ -36,5 +37,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     err = (sodet_err)SODET_ERR_INIT;
     fuzz_said(sd_read_coco_detections(fuzz_file(bytes, n), g, 1, &err), err.text);
     sd_gather_free(g);
+
+    sd_metrics m;
+    sd_text table = {0};
+    err = (sodet_err)SODET_ERR_INIT;
+    s = sd_metrics_read(fuzz_file(bytes, n), &m, &err);
+    fuzz_said(s, err.text);
+    if (s == SODET_OK)
+        sd_metrics_csv(&m, &table);
+    sd_text_free(&table);
+    sd_metrics_free(&m);
     return 0;
 }

@@ -25,6 +25,8 @@ put('coco/instances', '{"images":[{"id":3,"file_name":"b/a.jpg","width":9,"heigh
 put('coco/results', '[{"image_id":1,"category_id":1,"bbox":[1,1,2,2],"score":0.5},{"image_id":1,"category_id":1,"bbox":[1.5,1,2,2],"score":1e-3}]')
 put('coco/named', '{"images":[{"id":9,"file_name":"a.jpg"}],"categories":[{"id":4,"name":"a"}],"annotations":[{"image_id":9,"category_id":4,'
     '"bbox":[0,0,1,1],"score":0.25}]}')
+put('coco/metrics', '{"step": 1, "epoch": 0.5, "lr": 1e-3, "loss": 2.5, "loss/box": null}\n'
+    '{"step": 2, "epoch": 1, "eval": {"voc/mAP": 0.5}, "best": 0.5, "seconds": 1}\n')
 
 im = Image.new('RGB', (7, 5))
 im.putdata([(i * 7 % 256, i * 31 % 256, i * 53 % 256) for i in range(35)])
