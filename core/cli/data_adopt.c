@@ -420,16 +420,16 @@ static void tell_others(adopt *a, const struct layout *chosen)
         sodet_err local;
         snprintf(other.folder, sizeof other.folder, "%s", a->folder);
         snprintf(other.shown, sizeof other.shown, "%s", a->shown);
-        if (l == chosen || reads_as(&other, l, &local))
-            continue;
+        bool reads = l != chosen && !reads_as(&other, l, &local);
         uint64_t images = 0, objects = 0;
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < 2 && reads; i++) {
             const sd_census *c = other.set[i].dataset ? sd_dataset_census(other.set[i].dataset) : NULL;
             images += c ? c->images : 0;
             objects += c ? c->objects : 0;
         }
-        sd_text_printf(&a->report, "  it could also be read as %s: %llu images, %llu objects; --layout %s takes that\n", l->name,
-                       (unsigned long long)images, (unsigned long long)objects, l->name);
+        if (reads)
+            sd_text_printf(&a->report, "  it could also be read as %s: %llu images, %llu objects; --layout %s takes that\n", l->name,
+                           (unsigned long long)images, (unsigned long long)objects, l->name);
         close_sets(&other);
         sd_pool_clear(&other.pool);
     }
