@@ -220,9 +220,12 @@ static dnnl_primitive_desc_t try_one(cpu_plan *p, const sodet_node *n, const con
         return pd;
     }
     dnnl_alg_kind_t alg = t->alg == dnnl_convolution_auto ? dnnl_convolution_direct : t->alg;
-    if (dn_conv_forward(&hint, e, dnnl_forward_training, alg, x, w, n->part == 2 ? b : NULL, y, &s->window, NULL) != dnnl_success &&
-        dn_conv_forward(&hint, e, dnnl_forward_training, dnnl_convolution_direct, x, w, n->part == 2 ? b : NULL, y, &s->window, NULL) !=
-            dnnl_success)
+    dn_cmd hint_x = c->narrow ? cpu_md(p, s->x, told(p, s->x, n->part != 1, CPU_FORM_NARROW)) : x; /* a float32 dx is of a bf16 x */
+    if (!hint_x)
+        return NULL;
+    if (dn_conv_forward(&hint, e, dnnl_forward_training, alg, hint_x, w, n->part == 2 ? b : NULL, y, &s->window, NULL) != dnnl_success &&
+        dn_conv_forward(&hint, e, dnnl_forward_training, dnnl_convolution_direct, hint_x, w, n->part == 2 ? b : NULL, y, &s->window,
+                        NULL) != dnnl_success)
         return NULL;
     dnnl_status_t status = n->part == 1 ? dn_conv_backward_data(&pd, e, alg, x, w, y, &s->window, hint, p->attr)
                                         : dn_conv_backward_weights(&pd, e, alg, x, dw, b, y, &s->window, hint, p->attr);
