@@ -127,6 +127,7 @@ run data check faults.ini
 expect "for a person" 1 "train: 11 pictures decoded, 2 broken"
 expect "for a person" 1 "train: boxes.png: object 2 (cat): 50 30 30 50; expected x1 < x2 and y1 < y2"
 expect "for a person" 1 "12 errors of 9 kinds, 14 notes of 10 kinds"
+[ "$(grep -c '^  -> ' "$dir/out")" = 19 ] || { echo "a kind without a remedy:"; cat "$dir/out"; failed=1; }
 run data check faults.ini --examples 1
 expect "one example" 1 "  and 1 more"
 expect "the first example" 1 "  train: a.png: the same as a.png"

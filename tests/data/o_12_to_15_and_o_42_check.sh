@@ -47,5 +47,5 @@ printf '[data]\nclasses = dog\ntrain = voc\n[dataset.voc]\nroot = voc\n' >"$dir/
 run data check voc.ini run.threads=8
 expect "one among many" 1 "train: 99 pictures decoded, 1 broken"
 expect "one among many" 1 'Annotations/57.xml: line 1: object 1: <ymax> is "7px"'
-[ $failed = 0 ] && echo "o_12_to_15: all as expected"
+[ $failed = 0 ] && echo "o_12_to_15 and o_42: all as expected"
 exit $failed
