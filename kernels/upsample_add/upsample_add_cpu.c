@@ -34,12 +34,18 @@ static int64_t units(const sodet_kernel_args *k, uint32_t phase)
     return phase == 0 ? 1 : z.planes * z.oh;
 }
 
+/* Where, in b, the row begins that row u of y reads. */
+static int64_t source_row(const sizes *z, int64_t u)
+{
+    return (u / z->oh * z->h + resize_nearest(u % z->oh, z->h, z->oh)) * z->w * z->lanes;
+}
+
 SODET_CLONES
 static void rows(const sizes *z, float *y, const float *a, const float *b, const int64_t *from, int64_t begin, int64_t end)
 {
     for (int64_t u = begin; u < end; u++) {
         const int64_t at = u * z->ow * z->lanes;
-        const float *row = b + (u / z->oh * z->h + resize_nearest(u % z->oh, z->h, z->oh)) * z->w * z->lanes;
+        const float *row = b + source_row(z, u);
         if (z->lanes == 16)
             for (int64_t j = 0; j < z->ow; j++)
                 vector16_at(y + at + 16 * j) = vector16_at(a + at + 16 * j) + vector16_at(row + 16 * from[j]);
@@ -57,7 +63,7 @@ static void rows_narrow(const sizes *z, uint16_t *y, const uint16_t *a, const ui
 {
     for (int64_t u = begin; u < end; u++) {
         const int64_t at = u * z->ow * z->lanes;
-        const uint16_t *row = b + (u / z->oh * z->h + resize_nearest(u % z->oh, z->h, z->oh)) * z->w * z->lanes;
+        const uint16_t *row = b + source_row(z, u);
         for (int64_t j = 0; j < z->ow; j++)
             for (int64_t c = 0; c < z->lanes; c++)
                 y[at + j * z->lanes + c] = narrow_bits(narrow_value(a[at + j * z->lanes + c]) + narrow_value(row[from[j] * z->lanes + c]));
