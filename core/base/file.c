@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -39,25 +38,11 @@ sodet_status sd_fail_write(sodet_err *err, const char *path, const char *what, u
                       need ? "; the file that was there is untouched" : "");
 }
 
-/* Room for a file's bytes, freed by sd_free: not cleared, and a large one in huge pages, whose faults would otherwise take longer than the
- * reading itself (measured: 3 ns a byte against 0.5). */
-static char *room_for(uint64_t bytes)
-{
-    enum { HUGE_PAGE = 2 << 20 };
-    if (bytes < 2 * HUGE_PAGE)
-        return malloc(bytes);
-    uint64_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    char *p = aligned_alloc(HUGE_PAGE, rounded);
-    if (p)
-        madvise(p, rounded, MADV_HUGEPAGE); /* a wish: what the system does with it is its own affair */
-    return p;
-}
-
 /* Reads until the end, which need not be where stat said (pipes, files that grow). */
 static sodet_status read_all(int fd, const char *path, uint64_t limit, uint64_t guess, char **bytes, uint64_t *n, sodet_err *err)
 {
     uint64_t capacity = guess + 2, used = 0;
-    char *p = room_for(capacity);
+    char *p = sd_room(capacity, 1);
     if (!p)
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for %llu bytes", path, (unsigned long long)guess);
     for (;;) {

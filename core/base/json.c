@@ -533,11 +533,6 @@ void sd_json_skip(sd_json *j)
     }
 }
 
-bool sd_json_is(sd_json_string s, const char *text)
-{
-    return strlen(text) == s.n && memcmp(s.text, text, s.n) == 0;
-}
-
 char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s)
 {
     char *copy = sd_pool_alloc(pool, s.n + 1);

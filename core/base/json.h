@@ -17,6 +17,8 @@
 #ifndef SD_JSON_H
 #define SD_JSON_H
 
+#include <string.h>
+
 #include "core/base/base.h"
 
 #define SD_JSON_DEPTH 64
@@ -55,7 +57,11 @@ sd_json_string sd_json_text(sd_json *j);
 bool sd_json_null(sd_json *j); /* takes a null if one comes next */
 void sd_json_skip(sd_json *j); /* any value */
 
-bool sd_json_is(sd_json_string s, const char *text);
+static inline bool sd_json_is(sd_json_string s, const char *text)
+{
+    size_t n = strlen(text); /* known to the compiler, which then compares words */
+    return n == s.n && memcmp(s.text, text, n) == 0;
+}
 char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s); /* terminated; out of memory becomes the parser's error */
 /* Raises the caller's own error at the present place ("..., line 3, byte 512: <text>"). */
 void sd_json_fail(sd_json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -47,7 +47,9 @@ static bool make_room(piece *p, size_t row_size, uint64_t bytes)
         return true;
     uint64_t fresh = p->capacity ? 2 * p->capacity : bytes / TYPICAL_ROW + 16;
     size_t size;
-    char *rows = fresh > SIZE_MAX || __builtin_mul_overflow((size_t)fresh, row_size, &size) ? NULL : realloc(p->rows, size);
+    if (fresh > SIZE_MAX || __builtin_mul_overflow((size_t)fresh, row_size, &size))
+        return false;
+    char *rows = p->rows ? realloc(p->rows, size) : sd_room((size_t)fresh, row_size);
     if (!rows)
         return false;
     p->rows = rows;

@@ -3,12 +3,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 void *sd_alloc(size_t n, size_t size)
 {
     /* For nothing calloc may return NULL, which callers would take for "no memory". */
     size_t bytes;
     return __builtin_mul_overflow(n, size, &bytes) ? NULL : calloc(1, bytes ? bytes : 1);
+}
+
+void *sd_room(size_t n, size_t size)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - HUGE_PAGE)
+        return NULL;
+    if (bytes < HUGE_PAGE / 2)
+        return malloc(bytes ? bytes : 1);
+    size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    char *p = aligned_alloc(HUGE_PAGE, rounded);
+    if (p)
+        madvise(p, rounded, MADV_HUGEPAGE); /* a wish: what the system does with it is its own affair */
+    return p;
 }
 
 void sd_free(void *p)

@@ -46,6 +46,7 @@ typedef struct bench {
     sd_layers layers;
     double in_layers; /* seconds of a step */
     double peak;      /* floating-point operations a second that the threads of the layers could do at most */
+    double cpu;       /* processor seconds of a step */
     double wait;      /* training on [data]: the share of the time in which it waited for data */
 } bench;
 
@@ -296,6 +297,15 @@ static double faults_so_far(void)
     return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_minflt : 0;
 }
 
+/* Seconds that processors have worked for this process. */
+static double cpu_so_far(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) != 0)
+        return 0;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 static double heap_in_use(void)
 {
     struct mallinfo2 m = mallinfo2();
@@ -343,7 +353,7 @@ static sodet_status measure(bench *b, sodet_err *err)
         s = sd_grow(&b->took, &b->capacity, room, sizeof *b->took, err);
     if (s == SODET_OK)
         memset(b->took, 1, (size_t)room * sizeof *b->took);
-    double faults = faults_so_far(), heap = heap_in_use(), wait = waited(b);
+    double faults = faults_so_far(), heap = heap_in_use(), wait = waited(b), cpu = cpu_so_far();
     begin = now = sd_now();
     while (s == SODET_OK && b->n < room && (b->n < SD_BENCH_LEAST || now - begin < b->seconds)) {
         double before = now;
@@ -352,6 +362,7 @@ static sodet_status measure(bench *b, sodet_err *err)
         b->took[b->n++] = now - before;
     }
     b->heap = heap_in_use() - heap;
+    b->cpu = b->n ? (cpu_so_far() - cpu) / (double)b->n : 0;
     b->wait = now > begin ? (waited(b) - wait) / (now - begin) : 0;
     b->faults = b->n ? (faults_so_far() - faults) / (double)b->n : 0;
     sd_bench_sort(b->took, b->n);
@@ -460,8 +471,10 @@ static void print_text(const bench *b)
     printf("median    %.3f ms  %.2f img/s\n", median * 1e3, (double)b->images / median);
     printf("quantiles %.3f ms (10 %%)  %.3f ms (90 %%)  least %.3f ms, of %" PRIu64 " steps\n", quantile(b, 0.1) * 1e3,
            quantile(b, 0.9) * 1e3, b->took[0] * 1e3, b->n);
-    if (b->mode == DATA)
+    if (b->mode == DATA) {
+        printf("processor %.3f ms a picture, of all threads\n", b->cpu / (double)b->images * 1e3);
         return;
+    }
     printf("memory    %.1f MiB planned, %.1f MiB of the process at its peak\n", b->planned / 1048576, peak_rss() / 1048576);
     printf("per step  %.2f page faults; heap grew by %.0f bytes in all\n", b->faults, b->heap);
     if (b->on_data)
@@ -487,6 +500,7 @@ static sodet_status print_json(const bench *b, sodet_err *err)
     sd_bench_number(&t, "p90", quantile(b, 0.9));
     sd_bench_number(&t, "least", b->took[0]);
     sd_bench_number(&t, "images_per_second", (double)b->images / median);
+    sd_bench_number(&t, "cpu_seconds", b->cpu);
     if (b->pool) {
         sd_text_printf(&t, ", \"device\": ");
         sd_json_write_string(&t, sd_device_pool_replica(b->pool, 0)->name);
@@ -646,7 +660,8 @@ const sd_command sd_cmd_bench = {
         "--json: {\"mode\", \"detections\", \"batch\", \"width\", \"height\", \"steps\", \"median\", \"p10\", \"p90\", \"least\" "
         "(seconds), "
         "\"images_per_second\",\n"
-        "\"device\", \"devices\", \"threads\", \"planned_bytes\" (of one device), \"peak_rss_bytes\", \"page_faults\" (per step), "
+        "\"cpu_seconds\" (of a step, all threads), \"device\", \"devices\", \"threads\", \"planned_bytes\" (of one device), "
+        "\"peak_rss_bytes\", \"page_faults\" (per step), "
         "\"heap_growth\" (bytes over all\n"
         "steps), \"data_wait\" (share, with --data), \"peak_flops\", \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" "
         "(seconds), \"flops\", \"bytes\", \"implementation\"}]};\n"

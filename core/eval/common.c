@@ -158,10 +158,10 @@ sodet_status sodet_eval_group(const sodet_eval_input *in, sodet_eval_groups *g, 
     g->objects = sd_alloc(no + 1, sizeof *g->objects);
     g->object_image = sd_alloc(no + 1, sizeof *g->object_image);
     g->object_xywh = sd_alloc(no + 1, 4 * sizeof *g->object_xywh);
-    g->detections = sd_alloc(nd + 1, sizeof *g->detections);
-    g->detection_image = sd_alloc(nd + 1, sizeof *g->detection_image);
-    g->detection_xywh = sd_alloc(nd + 1, 4 * sizeof *g->detection_xywh);
-    g->scores = sd_alloc(nd + 1, sizeof *g->scores);
+    g->detections = sd_room(nd + 1, sizeof *g->detections);
+    g->detection_image = sd_room(nd + 1, sizeof *g->detection_image);
+    g->detection_xywh = sd_room(nd + 1, 4 * sizeof *g->detection_xywh);
+    g->scores = sd_room(nd + 1, sizeof *g->scores);
     sodet_status s = SODET_OK;
     if (!cursor || !g->object_first || !g->detection_first || !g->objects || !g->object_image || !g->object_xywh || !g->detections ||
         !g->detection_image || !g->detection_xywh || !g->scores)

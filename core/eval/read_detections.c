@@ -317,9 +317,9 @@ static sodet_status place(results *r, sd_gather *g, const char *path, sodet_err 
     sd_free(f->detections);
     sd_free(f->detection_xywh);
     sd_free(f->scores);
-    f->detections = sd_alloc(n + 1, sizeof *f->detections);
-    f->detection_xywh = sd_alloc(n + 1, 4 * sizeof *f->detection_xywh);
-    f->scores = sd_alloc(n + 1, sizeof *f->scores);
+    f->detections = sd_room(n + 1, sizeof *f->detections);
+    f->detection_xywh = sd_room(n + 1, 4 * sizeof *f->detection_xywh);
+    f->scores = sd_room(n + 1, sizeof *f->scores);
     memset(f->detection_first, 0, (g->n_images + 1) * sizeof *f->detection_first);
     sodet_status s = p.pieces && next && f->detections && f->detection_xywh && f->scores
                          ? resolve(&p, path, &strangers, err)

@@ -137,6 +137,7 @@ static void good(void)
         sd_text_printf(&t, "}");
         CHECK(!t.failed);
         same("lists", t.text, t.length, 4);
+        sd_text_free(&t);
     }
     /* Where every guess is right, each piece of a wave counts. */
     sd_text plain_list = {0};

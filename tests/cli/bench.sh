@@ -49,6 +49,7 @@ run bench "$conf" data $small --batch 8 --seconds 0.2 --json
 is_code 0
 out_has '"mode": "data"'
 figures 8
+holds "$(value cpu_seconds) > 0 && $(value cpu_seconds) < 10"
 
 # Evaluators: on what is made up, the same every time, and on files.
 run bench "$conf" evaluator run.threads=2 eval.evaluators=coco,voc eval.best=coco --pictures 50 --objects 300 --found 4000 --classes 7 --seconds 0.1 --json
