@@ -1,9 +1,10 @@
 /* The device pool: what [run] devices may say, replicas that run at the same time, one that fails while another waits for it in a
- * collective, programs that share a work arena which grows. */
+ * collective, programs that share a work arena which grows, one that does not come back. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "core/device/program.h"
@@ -167,6 +168,37 @@ static void together(const char *devices)
     sd_config_close(cfg);
 }
 
+/* ---- one that hangs: last, since what it was given stays with it ---- */
+static sodet_status hang_one(sd_replica *r, void *context, sodet_err *e)
+{
+    (void)context;
+    (void)e;
+    while (r->index == 1)
+        pause();
+    return SODET_OK;
+}
+
+static void silent(void)
+{
+    const sd_override lines[] = {{"run.devices=ref:x3", NULL}, {"run.timeout=1", NULL}};
+    sodet_err why = SODET_ERR_INIT;
+    sd_config *cfg = NULL;
+    static sd_device_pool *pool; /* a leak checker is to find it */
+    CHECK_OK(sd_config_open(NULL, lines, 2, &cfg, &err));
+    CHECK_OK(sd_device_pool_open(cfg, &pool, &err));
+    if (!pool)
+        return;
+    CHECK(!sd_device_pool_hung(pool));
+    CHECK_EQ(sd_device_pool_run(pool, hang_one, NULL, &why), SODET_E_DEVICE);
+    CHECK(strstr(why.text, "replica 1") && strstr(why.text, "has not answered for 1 s") && strstr(why.text, "run.timeout"));
+    CHECK(sd_device_pool_hung(pool));
+    why = (sodet_err)SODET_ERR_INIT;
+    CHECK_EQ(sd_device_pool_run(pool, hang_one, NULL, &why), SODET_E_DEVICE); /* at once */
+    CHECK(strstr(why.text, "replica 1"));
+    sd_device_pool_close(pool); /* does not wait for it */
+    sd_config_close(cfg);
+}
+
 int main(void)
 {
     refuses("ref:x0", "1 to 64");
@@ -183,5 +215,6 @@ int main(void)
     sd_config_close(cfg);
     together("ref:x2");
     together("cpu:x2");
+    silent();
     return check_done(40);
 }
