@@ -1,4 +1,4 @@
-#include "core/base/base.h"
+#include "core/base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,4 +184,11 @@ bool sd_path_exists(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0;
+}
+
+sodet_status sd_folder_next(DIR *d, const char *folder, struct dirent **entry, sodet_err *err)
+{
+    errno = 0;
+    *entry = readdir(d);
+    return *entry || !errno ? SODET_OK : SODET_FAIL(err, SODET_E_IO, "%s: cannot be listed: %s", folder, strerror(errno));
 }

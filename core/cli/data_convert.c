@@ -58,6 +58,8 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
     }
     if (status == SODET_OK)
         status = sd_layout_finish(l, &report, err);
+    if (status == SODET_OK && report.failed)
+        status = SODET_FAIL(err, SODET_E_MEMORY, "the files are written, but there is no memory to tell what of");
     if (stop && *stop)
         cli->exit_code = sd_cli_signal_code();
     if (status == SODET_OK && report.text)

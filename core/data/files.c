@@ -1,6 +1,5 @@
 #include "sodet/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/folder.h"
 #include "core/data/sample.h"
 
 struct sodet_lines {
@@ -90,7 +90,7 @@ static sodet_status walk(sodet_lines *l, const char *folder, const char *below, 
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the names of its files", folder);
     if (!dir)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be listed: %s", path, strerror(errno));
-    for (struct dirent *d; status == SODET_OK && (d = readdir(dir));) {
+    for (struct dirent *d; status == SODET_OK && (status = sd_folder_next(dir, path, &d, err)) == SODET_OK && d;) {
         if (d->d_name[0] == '.')
             continue;
         char *name = sd_pool_printf(&l->pool, "%s%s%s", below, *below ? "/" : "", d->d_name), *whole = NULL;

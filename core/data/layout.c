@@ -1,6 +1,5 @@
 #include "core/data/layout.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/folder.h"
 #include "core/base/json.h"
 #include "core/data/coco_write.h"
 #include "core/data/sample.h"
@@ -510,7 +510,7 @@ static sodet_status move_up(sd_layout *l, sodet_err *err)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be listed: %s", l->work, strerror(errno));
     sodet_status status = SODET_OK;
     for (uint32_t last = 0; last < 2; last++, rewinddir(dir)) {
-        for (struct dirent *e; status == SODET_OK && (e = readdir(dir));) {
+        for (struct dirent *e; status == SODET_OK && (status = sd_folder_next(dir, l->work, &e, err)) == SODET_OK && e;) {
             char from[PATH_MAX], to[PATH_MAX];
             if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || (strcmp(e->d_name, "data.ini") == 0) != (last == 1))
                 continue;
@@ -546,7 +546,7 @@ sodet_status sd_layout_open(const char *folder, uint32_t layout, uint32_t pictur
     DIR *dir = status == SODET_OK ? opendir(folder) : NULL;
     if (status == SODET_OK && !dir)
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be listed: %s", folder, strerror(errno));
-    for (struct dirent *e; dir && status == SODET_OK && (e = readdir(dir));) {
+    for (struct dirent *e; dir && status == SODET_OK && (status = sd_folder_next(dir, folder, &e, err)) == SODET_OK && e;) {
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, UNFINISHED) != 0)
             status =
                 SODET_FAIL(err, SODET_E_INVALID, "%s: is not empty (%s); name a new folder, so that nothing is mixed", folder, e->d_name);
@@ -683,6 +683,7 @@ sodet_status sd_layout_finish(sd_layout *l, sd_text *report, sodet_err *err)
     sd_text_printf(&ini, "val = %s\n", l->val ? "val" : l->first);
     sd_layout_classes(&ini, l->classes, "names.txt", &needs_file);
     sd_text_append(&ini, l->ini.text ? l->ini.text : "", l->ini.length);
+    ini.failed = ini.failed || l->ini.failed;
     for (uint32_t c = 0; c < l->classes->n; c++)
         sd_text_printf(&names, "%s\n", l->classes->names[c]);
     if (status == SODET_OK && needs_file)
@@ -693,6 +694,7 @@ sodet_status sd_layout_finish(sd_layout *l, sd_text *report, sodet_err *err)
         status = move_up(l, err);
     sd_text_printf(report, "%s: layout %s, %u class%s; data.ini reads it\n%s", l->folder, layout, l->classes->n,
                    l->classes->n == 1 ? "" : "es", l->summary.text ? l->summary.text : "");
+    report->failed = report->failed || l->summary.failed;
     tell(report, l->renamed, "picture got a name with a number", "pictures got names with numbers", "another", "had the name already");
     tell(report, l->crowd, "crowd object is left out", "crowd objects are left out", layout, "has no mark for them");
     tell(report, l->difficult, "difficult object is now an ordinary one", "difficult objects are now ordinary ones", layout,

@@ -1,11 +1,10 @@
 #include "sodet/voc.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/base.h"
+#include "core/base/folder.h"
 #include "core/data/voc_xml.h"
 #include "sodet/files.h"
 
@@ -165,7 +164,7 @@ static sodet_status list_folder(sodet_voc *v, sodet_err *err)
     char **names = NULL;
     uint64_t n = 0, capacity = 0;
     sodet_status status = SODET_OK;
-    for (struct dirent *d; status == SODET_OK && (d = readdir(dir));) {
+    for (struct dirent *d; status == SODET_OK && (status = sd_folder_next(dir, v->annotations, &d, err)) == SODET_OK && d;) {
         size_t length = strlen(d->d_name);
         if (length < 5 || strcmp(d->d_name + length - 4, ".xml") != 0 || d->d_name[0] == '.')
             continue;

@@ -194,7 +194,9 @@ static sodet_status open_temporary(writer *w, sodet_err *err)
             w->fd = -1;
             return SODET_FAIL(err, SODET_E_IO, "%s: another process is writing it", w->path);
         }
-        if (fstat(w->fd, &a) == 0 && stat(w->temporary, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+        if (fstat(w->fd, &a) != 0)
+            return fail_io(w, "cannot look at its temporary file", err);
+        if (stat(w->temporary, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
             break;
         close(w->fd);
     }

@@ -1,6 +1,5 @@
 #include "core/train/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/folder.h"
 #include "core/report/events.h"
 
 char *sd_run_folder_of(const char *path, sd_pool *pool)
@@ -65,7 +65,7 @@ static sodet_status for_each(const char *folder, each_file *f, void *context, so
     if (!d)
         return errno == ENOENT ? SODET_OK : SODET_FAIL(err, SODET_E_IO, "%s: %s", folder, strerror(errno));
     sodet_status s = SODET_OK;
-    for (struct dirent *e; s == SODET_OK && (e = readdir(d));)
+    for (struct dirent *e; s == SODET_OK && (s = sd_folder_next(d, folder, &e, err)) == SODET_OK && e;)
         s = f(context, folder, e->d_name, err);
     closedir(d);
     return s;
