@@ -24,17 +24,26 @@ static uint64_t le(const uint8_t *p, uint32_t n)
     return v;
 }
 
-/* Where the pixels of a PNM begin: behind three numbers and one blank, with comments to the lines' ends between them. */
-static uint64_t pnm_pixels(const uint8_t *b, uint64_t n)
+static bool is_pnm(const uint8_t *b, uint64_t n)
+{
+    return n >= 2 && b[0] == 'P' && (b[1] == '5' || b[1] == '6');
+}
+
+/* Where the pixels of a PNM begin: behind three numbers and one blank, with comments to the lines' ends between them. digits: of the longest
+ * number. */
+static uint64_t pnm_pixels(const uint8_t *b, uint64_t n, uint64_t *digits)
 {
     uint64_t at = 2;
+    *digits = 0;
     for (uint32_t numbers = 0; numbers < 3 && at < n;) {
         if (b[at] == '#')
             while (at < n && b[at] != '\n' && b[at] != '\r')
                 at++;
         else if (b[at] >= '0' && b[at] <= '9') {
+            const uint64_t first = at;
             while (at < n && b[at] >= '0' && b[at] <= '9')
                 at++;
+            *digits = at - first > *digits ? at - first : *digits;
             numbers++;
         } else
             at++;
@@ -45,14 +54,15 @@ static uint64_t pnm_pixels(const uint8_t *b, uint64_t n)
 /* Bytes that an uncompressed file of this kind needs at least; 0: unknown. */
 static uint64_t least_bytes(const uint8_t *b, uint64_t n, uint64_t width, uint64_t height)
 {
+    uint64_t digits;
     if (n >= 34 && b[0] == 'B' && b[1] == 'M') {
         uint64_t header = le(b + 14, 4), bits = header == 12 ? le(b + 24, 2) : le(b + 28, 2);
         uint64_t compression = header == 12 ? 0 : le(b + 30, 4);
         return compression == 0 || compression == 3 ? le(b + 10, 4) + (width * bits + 31) / 32 * 4 * (height - 1) + (width * bits + 7) / 8
                                                     : 0;
     }
-    if (n >= 2 && b[0] == 'P' && (b[1] == '5' || b[1] == '6'))
-        return pnm_pixels(b, n) + width * height * (b[1] == '6' ? 3 : 1);
+    if (is_pnm(b, n))
+        return pnm_pixels(b, n, &digits) + width * height * (b[1] == '6' ? 3 : 1);
     if (n >= 18 && b[0] != 'P' && b[0] != 'B') {
         uint64_t map = b[1] == 1 ? le(b + 5, 2) * ((le(b + 7, 1) + 7) / 8) : 0, type = b[2];
         return type == 1 || type == 2 || type == 3 ? 18u + b[0] + map + width * height * ((uint64_t)(b[16] + 7) / 8) : 0;
@@ -78,6 +88,10 @@ static const char *kind(const uint8_t *b, uint64_t n)
 sodet_status sd_other_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, sodet_err *err)
 {
     int w = 0, h = 0, channels = 0;
+    uint64_t digits = 0;
+    if (is_pnm(bytes, n) && (pnm_pixels(bytes, n, &digits), digits > 9)) /* stb_image multiplies an int by ten until it overflows */
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: a PGM or PPM whose header has a number of %llu digits; at most 9 are expected", name,
+                          (unsigned long long)digits);
     if (n > INT_MAX || !stbi_info_from_memory(bytes, (int)n, &w, &h, &channels) || w <= 0 || h <= 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: %s; JPEG, PNG, BMP, TGA, PGM and PPM are read", name, kind(bytes, n));
     *width = (uint32_t)w;

@@ -92,6 +92,8 @@ static void o_15_giants(void)
                 "a.ppm: cut off: it has 21 bytes, and 1x1 pixels need 22");
     CHECK_FAILS(decode_bytes("a.pgm", "P5\n2 1\n65535\n\1\2\3\4", 18, 0), SODET_E_UNSUPPORTED,
                 "a.pgm: a PGM or PPM of 16 bits; write it with 8 bits");
+    CHECK_FAILS(decode_bytes("a.pgm", "P5\n0000000001 1\n255\n\1", 21, 0), SODET_E_INVALID, "a number of 10 digits; at most 9");
+    CHECK_OK(decode_bytes("a.pgm", "P5\n000000001 1\n255\n\1", 20, 0));
     CHECK_FAILS(decode_bytes("a.ppm", "P6\n1000 1000\n255\n", 17, 999999), SODET_E_INVALID, "limit of 999999");
     CHECK_FAILS(decode_bytes("a.ppm", "P6\n1000 1000\n255\n", 17, 1000000), SODET_E_INVALID, "a.ppm");
 }

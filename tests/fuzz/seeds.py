@@ -50,6 +50,7 @@ picture('tga', im, 'TGA')
 picture('tga_rle', im, 'TGA', compression='tga_rle')
 picture('ppm', im, 'PPM')
 picture('pgm', im.convert('L'), 'PPM')
+put('picture/pgm_long_number', b'P5' + b'2' * 26 + b'\n7 5\n255\n' + bytes(35))
 
 def tensors(name, header, data):
     h = json.dumps(header).encode()
