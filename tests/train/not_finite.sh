@@ -1,14 +1,7 @@
 #!/bin/bash
 # A step that is not finite changes nothing: the run ends with exit code 1 and a message that names the pictures and the layer, and leaves
 # a checkpoint of the step before, from which a run with a lower rate goes on. (Decay times rate is 10^4, so weights overflow in some ten steps.)
-set -u
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() {
-    echo "failed: $*"
-    failed=1
-}
+. "$SODET_SOURCE/tests/train/lib"
 train() {
     "$SODET_BIN" train "$SODET_SOURCE/conf/tinyssd_shapes.ini" run.threads=1 backbone.width=0.125 input.size=64x64 dataset.shapes_train.count=8 \
         dataset.shapes_train.size=64 data.val= transform.train=resize train.batch=4 checkpoint.every=0 schedule.type=constant schedule.warmup=none \

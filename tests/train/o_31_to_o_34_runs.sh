@@ -5,14 +5,7 @@
 #   O-32  the rate after resume is that of the uncut run, warm-up does not start again, and the weights are the same bytes
 #   O-33  a folder that cannot be written to fails before the first step
 #   O-34  a second run into the folder of the first is refused before a file is touched; resume goes on; overwrite leaves nothing of the old
-set -u
-work=$(mktemp -d)
-trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-failed=0
-fail() {
-    echo "failed: $*"
-    failed=1
-}
+. "$SODET_SOURCE/tests/train/lib"
 train() {
     "$SODET_BIN" train "$SODET_SOURCE/conf/tinyssd_shapes.ini" run.threads=1 backbone.width=0.125 input.size=64x64 dataset.shapes_train.count=8 \
         dataset.shapes_train.size=64 data.val= transform.train=resize train.batch=4 train.log_every=1 "$@" 2>"$work/err" >"$work/out"

@@ -1,14 +1,7 @@
 # What a run may be resumed with (core/train/resumed.h): values that its checkpoint depends on are refused by a sentence with key, old and
 # new value and remedy; others count from here on, are told, and stand in config.ini. Also what is found out at the start of a resumed run
 # in the place of at its end, closed standard streams, and files over the size that is allowed.
-set -u
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() {
-    echo "failed: $*"
-    failed=1
-}
+. "$SODET_SOURCE/tests/train/lib"
 cat >"$work/tiny.ini" <<E2
 [run]
 base = $SODET_SOURCE/conf/tinyssd_shapes.ini
