@@ -1,6 +1,6 @@
 /* Axes that stay neighbours are walked as one. If the last axis keeps its place, rows are copied; else the axis that is last in x and the
- * one that is last in y are exchanged in tiles. Between a blocked map and [N, H, W, C], which is what heads do, every position is a row of
- * whole blocks, so the plan lets this operator read or write blocked maps. */
+ * one that is last in y are exchanged in tiles. Between a map and [N, H, W, C], which is what heads do, the plan converts from and to the
+ * form that has its channels last. */
 #include "kernels/permute/permute.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "kernels/vector.h"
 #include "plugins/backend/cpu/cpu.h"
 
-enum { TILE = 16, POSITIONS = 64 };
+enum { TILE = 16 };
 
 typedef struct walk {
     uint32_t rank;
@@ -60,18 +60,9 @@ static int64_t tiles(const walk *w)
     return w->last_in + 1 == w->rank ? 1 : (w->dim[w->last_in] + TILE - 1) / TILE;
 }
 
-static int64_t runs(const sodet_shape *map)
-{
-    return (map->dim[2] * map->dim[3] + POSITIONS - 1) / POSITIONS;
-}
-
 static int64_t units(const sodet_kernel_args *a, uint32_t phase)
 {
     (void)phase;
-    if (a->in[0].layout == SODET_BLOCKED)
-        return a->in[0].shape.dim[0] * runs(&a->in[0].shape);
-    if (a->out[0].layout == SODET_BLOCKED)
-        return a->out[0].shape.dim[0] * runs(&a->out[0].shape);
     if (sodet_elements(&a->out[0].shape) == 0)
         return 0;
     walk w = walk_of(a);
@@ -90,50 +81,9 @@ static void tile(const walk *w, uint32_t *y, const uint32_t *x, int64_t begin, i
     }
 }
 
-/* Positions [begin, end) of one sample between [blocks][area][block] and [area][C]. */
-SODET_INLINE void rows_of_blocks(uint32_t *rows, uint32_t *blocked, int64_t channels, int64_t area, int64_t begin, int64_t end,
-                                 bool to_rows, const int64_t block)
-{
-    for (int64_t p = begin; p < end; p++)
-        for (int64_t c = 0; c < channels; c += block) {
-            uint32_t *in_rows = rows + p * channels + c, *in_block = blocked + (c * area) + p * block;
-            const int64_t n = channels - c < block ? channels - c : block;
-            if (n == block) {
-                for (int64_t k = 0; k < block; k++)
-                    *(to_rows ? &in_rows[k] : &in_block[k]) = to_rows ? in_block[k] : in_rows[k];
-            } else if (to_rows) {
-                for (int64_t k = 0; k < n; k++)
-                    in_rows[k] = in_block[k];
-            } else {
-                for (int64_t k = 0; k < block; k++)
-                    in_block[k] = k < n ? in_rows[k] : 0;
-            }
-        }
-}
-
-SODET_CLONES
-static void exchange(const sodet_tensor *map, uint32_t *rows, bool to_rows, int64_t begin, int64_t end)
-{
-    const int64_t channels = map->shape.dim[1], area = map->shape.dim[2] * map->shape.dim[3], n = runs(&map->shape);
-    const int64_t blocks = (channels + map->block - 1) / map->block;
-    for (int64_t u = begin; u < end; u++) {
-        const int64_t sample = u / n, first = u % n * POSITIONS, last = first + POSITIONS < area ? first + POSITIONS : area;
-        uint32_t *blocked = (uint32_t *)map->data + sample * blocks * area * map->block, *plain = rows + sample * area * channels;
-        if (map->block == 16)
-            rows_of_blocks(plain, blocked, channels, area, first, last, to_rows, 16);
-        else
-            rows_of_blocks(plain, blocked, channels, area, first, last, to_rows, 8);
-    }
-}
-
 static void run(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread)
 {
     (void)phase, (void)thread;
-    if (a->in[0].layout == SODET_BLOCKED || a->out[0].layout == SODET_BLOCKED) {
-        const bool to_rows = a->in[0].layout == SODET_BLOCKED;
-        exchange(to_rows ? &a->in[0] : &a->out[0], to_rows ? a->out[0].data : a->in[0].data, to_rows, begin, end);
-        return;
-    }
     const walk w = walk_of(a);
     const uint32_t last = w.rank - 1;
     const int64_t n = tiles(&w);
@@ -201,14 +151,16 @@ static sodet_status emit(cpu_plan *p, cpu_node *n, sodet_err *err)
     if (n->form_in[0] == CPU_FORM_LAST || n->form_out[0] == CPU_FORM_LAST) /* the same bytes in the same order */
         return cpu_emit_view(p, n, err);
     const bool in = n->form_in[0] == CPU_FORM_BLOCKED, out = n->form_out[0] == CPU_FORM_BLOCKED;
-    const sodet_tensor tensor[2] = {{NULL, node->in_shape[0], in ? SODET_BLOCKED : SODET_PLAIN, in ? p->device->block : 0},
-                                    {NULL, node->out_shape[0], out ? SODET_BLOCKED : SODET_PLAIN, out ? p->device->block : 0}};
+    /* [N, H, W, C] is the map with its channels last. */
+    const sodet_tensor tensor[2] = {
+        out ? cpu_tensor(p, &node->out_shape[0], CPU_FORM_LAST) : cpu_tensor(p, &node->in_shape[0], n->form_in[0]),
+        in ? cpu_tensor(p, &node->in_shape[0], CPU_FORM_LAST) : cpu_tensor(p, &node->out_shape[0], n->form_out[0])};
     cpu_place place[2];
     place[0] = cpu_read(p, n, 0, err);
     place[1] = place[0] ? cpu_write(p, n, 0, UINT32_MAX, err) : 0;
     if (!place[0] || !place[1])
         return err && err->code ? err->code : cpu_out_of_memory(err);
-    sodet_status status = cpu_emit_kernel(p, n, sodet_cpu_permute, tensor, place, 1, 1, node->attr, err);
+    sodet_status status = cpu_emit_kernel(p, n, in || out ? &cpu_convert : sodet_cpu_permute, tensor, place, 1, 1, node->attr, err);
     return status == SODET_OK ? cpu_written(p, n, 0, place[1], err) : status;
 }
 

@@ -89,12 +89,15 @@ SODET_CLONES
 static void convert_positions(const map_side *from, const map_side *to, int64_t image, int64_t begin, int64_t end, int64_t channels,
                               int64_t area)
 {
-    float row[CHUNK];
+    float chunk[CHUNK];
+    const bool rows = to->layout == SODET_CHANNELS_LAST && !to->narrow; /* taken to where they belong */
     for (int64_t c = 0; c < channels; c += CHUNK) {
         const int64_t n = channels - c < CHUNK ? channels - c : CHUNK;
         for (int64_t p = begin; p < end; p++) {
+            float *row = rows ? (float *)(void *)to->data + (image * area + p) * channels + c : chunk;
             take(from, image, p, c, n, channels, area, row);
-            give(to, image, p, c, n, channels, area, row);
+            if (!rows)
+                give(to, image, p, c, n, channels, area, row);
         }
     }
 }
