@@ -12,7 +12,7 @@ typedef struct retinanet_cfg {
     sodet_detect_options detect;
     sodet_double_list variances;
     uint32_t depth, channels;
-    double prior, width;
+    double prior, width, tower_std;
 } retinanet_cfg;
 
 static const sodet_opt options[] = {
@@ -20,6 +20,8 @@ static const sodet_opt options[] = {
     SODET_OPT_UINT(retinanet_cfg, depth, "4", 0, 16, "convolutions in each tower"),
     SODET_OPT_UINT(retinanet_cfg, channels, "256", 1, 4096, "channels of the towers"),
     SODET_OPT_DOUBLE(retinanet_cfg, width, "1", 0.01, 16, "factor on channels"),
+    SODET_OPT_DOUBLE(retinanet_cfg, tower_std, "0.01", 0, 1,
+                     "deviation of the towers' first weights; 0: [train] init (narrow towers: 0.01 starves what lies below them)"),
     SODET_OPT_DOUBLE(retinanet_cfg, prior, "0.01", 1e-6, 0.5, "score that every class starts with"),
     SODET_OPT_DOUBLES(retinanet_cfg, variances, "1 1 1 1", 4, 1e-6, 100, "what box codes are divided by (zgcr: 0.1 0.1 0.2 0.2)"),
     SODET_MATCH_ROWS(retinanet_cfg, match, "0.4", "low", "use"),
@@ -34,11 +36,10 @@ static sodet_status validate(const void *cfg_, sodet_err *err)
     return SODET_OK;
 }
 
-static sodet_value conv(sodet_graph *g, const char *name, sodet_value x, uint32_t out, sodet_param bias)
+static sodet_value conv(sodet_graph *g, const char *name, sodet_value x, uint32_t out, double std, sodet_param bias)
 {
-    return sodet_conv2d(
-        g, name, x,
-        SODET_CONV2D(.out = out, .kernel = 3, .pad = {1, 1, 1, 1}, .weight = {.init = SODET_INIT_NORMAL, .value = 0.01f}, .bias = bias));
+    const sodet_param weight = {.init = std > 0 ? SODET_INIT_NORMAL : SODET_INIT_DEFAULT, .value = (float)std};
+    return sodet_conv2d(g, name, x, SODET_CONV2D(.out = out, .kernel = 3, .pad = {1, 1, 1, 1}, .weight = weight, .bias = bias));
 }
 
 /* One level through one tower: [N, boxes, columns]. */
@@ -48,9 +49,9 @@ static sodet_value tower(sodet_graph *g, const retinanet_cfg *cfg, const char *k
     sodet_enter_shared(g, "%s", kind);
     for (uint32_t i = 0; i < cfg->depth; i++) {
         const char name[] = {'c', 'o', 'n', 'v', (char)('0' + i / 10), (char)('0' + i % 10), 0};
-        x = sodet_relu(g, conv(g, name, x, channels, (sodet_param){0}));
+        x = sodet_relu(g, conv(g, name, x, channels, cfg->tower_std, (sodet_param){0}));
     }
-    x = conv(g, "out", x, per_cell * columns, bias);
+    x = conv(g, "out", x, per_cell * columns, 0.01, bias);
     sodet_leave(g);
     return sodet_reshape(g, sodet_permute(g, x, (const uint32_t[]){0, 2, 3, 1}), 3, (const int64_t[]){sodet_dim(g, x, 0), -1, columns});
 }
