@@ -7,6 +7,7 @@
 #include "core/device/program.h"
 #include "core/report/layers.h"
 #include "core/train/optimizer.h"
+#include "core/train/scale.h"
 
 enum { BOXES = 64 }; /* rows of truth per picture that a training plan is made for; the data set's largest count is not known here */
 
@@ -104,7 +105,7 @@ static sodet_status plan_training(summary *s, sodet_err *err)
     if (status == SODET_OK)
         status = plan(s, gradient, &s->training, false, err);
     if (status == SODET_OK)
-        status = sd_update_build(&core->optimizer, &slots, &segments, &update, err);
+        status = sd_update_build(&core->optimizer, &slots, &segments, sd_loss_scaled(core), &update, err);
     if (status == SODET_OK)
         status = plan(s, update, &s->training, false, err);
     if (status == SODET_OK && slots.accumulator != UINT32_MAX) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/data/recipe.h"
+#include "core/train/scale.h"
 
 static sodet_status count_classes(sd_cli *cli, sd_cli_network *out, sodet_err *err)
 {
@@ -66,7 +67,7 @@ sodet_status sd_cli_training_graph(const sd_cli_network *n, uint32_t world, cons
 {
     static const uint32_t norms[] = {
         [SD_TRAIN_NORM_SYNC] = SD_NORM_SYNC, [SD_TRAIN_NORM_LOCAL] = SD_NORM_TRAIN, [SD_TRAIN_NORM_FROZEN] = SD_NORM_FROZEN};
-    sd_graph_options options = {.training = true, .norm = norms[n->core->train.norm], .world = world};
+    sd_graph_options options = {.training = true, .norm = norms[n->core->train.norm], .world = world, .scaled = sd_loss_scaled(n->core)};
     if (world == 1 && options.norm == SD_NORM_SYNC)
         options.norm = SD_NORM_TRAIN;
     sodet_status s = sd_model_build(n->model, &options, shape, out, err);

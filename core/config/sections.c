@@ -11,6 +11,7 @@ static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
 static const char *const norms[] = {"sync", "local", "frozen", NULL};
 static const char *const inits[] = {"xavier", "he", "he_fan_in", "torch", NULL};
 static const char *const optimizers[] = {"sgd", "adam", "adamw", NULL};
+static const char *const scalings[] = {"auto", "none", "static", "dynamic", NULL};
 static const char *const schedules[] = {"constant", "step", "multistep", "cosine", "poly", "plateau", NULL};
 static const char *const units[] = {"epochs", "iterations", NULL};
 static const char *const warmups[] = {"none", "linear", "constant", NULL};
@@ -95,6 +96,11 @@ static const sodet_opt optimizer_opts[] = {
     SODET_OPT_DOUBLE(sd_optimizer_cfg, clip_norm, "0", 0, 1e9, "largest 2-norm of all gradients; 0: off"),
     SODET_OPT_UINT(sd_optimizer_cfg, accumulate, "1", 1, 65536, "batches per step"),
     SODET_OPT_DOUBLE(sd_optimizer_cfg, ema, "0", 0, 0.9999999, "decay of averaged weights, which are evaluated and kept; 0: off"),
+    SODET_OPT_ENUM(sd_optimizer_cfg, loss_scaling, "auto", scalings,
+                   "a factor on the loss that keeps small gradients from vanishing; auto: dynamic with precision = fp16, else none"),
+    SODET_OPT_DOUBLE(sd_optimizer_cfg, loss_scale, "65536", 1e-3, 1e9, "that factor; of dynamic: the first one"),
+    SODET_OPT_UINT(sd_optimizer_cfg, loss_scale_window, "2000", 1, 1e9, "of dynamic: steps without an overflow before it doubles"),
+    SODET_OPT_UINT(sd_optimizer_cfg, loss_scale_skips, "30", 1, 1e6, "steps in a row that may overflow before the run ends"),
     SODET_OPT_STRINGS(sd_optimizer_cfg, freeze, NULL, 0, "parameter paths that do not train; * stands for anything"),
     SODET_OPT_STRINGS(sd_optimizer_cfg, lr_factors, NULL, 0, "path:factor on lr; * stands for anything, the last match counts"),
 };

@@ -61,18 +61,22 @@ typedef struct sd_eval_cfg {
 } sd_eval_cfg;
 
 enum { SD_OPTIMIZER_SGD, SD_OPTIMIZER_ADAM, SD_OPTIMIZER_ADAMW };
+enum { SD_SCALING_AUTO, SD_SCALING_NONE, SD_SCALING_STATIC, SD_SCALING_DYNAMIC };
 typedef struct sd_optimizer_cfg {
     uint32_t type; /* SD_OPTIMIZER_* */
     double lr, momentum;
     uint32_t nesterov;
     sodet_double_list betas; /* [2] */
     double eps, weight_decay;
-    double bias_lr;               /* factor on lr for biases */
-    uint32_t bias_decay;          /* 0: none on biases */
-    uint32_t norm_decay;          /* 0: none on scale and shift of normalisation layers */
-    double clip_norm;             /* 0: off */
-    uint32_t accumulate;          /* batches per step */
-    double ema;                   /* decay of averaged weights; 0: off */
+    double bias_lr;        /* factor on lr for biases */
+    uint32_t bias_decay;   /* 0: none on biases */
+    uint32_t norm_decay;   /* 0: none on scale and shift of normalisation layers */
+    double clip_norm;      /* 0: off */
+    uint32_t accumulate;   /* batches per step */
+    double ema;            /* decay of averaged weights; 0: off */
+    uint32_t loss_scaling; /* SD_SCALING_* */
+    double loss_scale;     /* the factor, at first */
+    uint32_t loss_scale_window, loss_scale_skips;
     sodet_string_list freeze;     /* parameter paths, with * */
     sodet_string_list lr_factors; /* "path with *:factor" */
 } sd_optimizer_cfg;

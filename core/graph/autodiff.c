@@ -177,13 +177,14 @@ sodet_status sd_graph_backward(sodet_graph *g, sodet_err *err)
     status = prepare(&w, err);
     uint32_t n_forward = (uint32_t)g->n_nodes;
     if (status == SODET_OK) {
-        sodet_value sum = SODET_NONE;
+        const sodet_shape scalar = {.dtype = SODET_F32};
+        sodet_value sum = SODET_NONE, seed = g->options.scaled ? sodet_input(g, "loss_scale", &scalar) : sodet_scalar(g, 1);
         for (uint64_t i = 0; i < g->n_losses; i++) {
             char name[128];
             snprintf(name, sizeof name, "loss/%.100s", g->losses[i].name);
             sodet_output(g, name, g->losses[i].value);
             if (w.live[g->losses[i].value.id])
-                contribute(&w, g->losses[i].value, sodet_scalar(g, 1));
+                contribute(&w, g->losses[i].value, seed);
             sum = sum.id ? sodet_add(g, sum, g->losses[i].value) : g->losses[i].value;
         }
         sodet_output(g, "loss", sum);

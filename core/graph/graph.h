@@ -24,6 +24,7 @@ typedef struct sd_graph_options {
     uint32_t default_init;                                 /* SODET_INIT_* of weights that ask for the default; 0: XAVIER */
     uint64_t bucket_bytes;                                 /* of gradients reduced together; 0: 25 MiB */
     float norm_momentum;                                   /* overrides the layers' own if > 0 */
+    bool scaled;                                           /* gradients are those of the loss times the scalar input "loss_scale" */
     bool (*freeze)(const void *context, const char *path); /* parameters that are not trained, beside those that say so; NULL: none */
     const void *freeze_context;
 } sd_graph_options;

@@ -261,6 +261,8 @@ void sd_report_train(sd_report *r, const sd_report_step *s)
     }
     sd_text_printf(&t, ", \"grad_norm\": ");
     json_number(&t, s->norm);
+    if (s->loss_scale > 0)
+        sd_text_printf(&t, ", \"loss_scale\": %.6g, \"skipped\": %llu", s->loss_scale, (unsigned long long)s->skipped);
     sd_text_printf(&t, ", \"positives\": %.6g, \"images_per_second\": %.6g, \"data_wait\": %.4f, \"seconds\": %.6g}",
                    r->positives / (double)r->n, rate, share, seconds);
     write_line(r, &t);

@@ -36,6 +36,8 @@ typedef struct sd_report_step {
     const double *terms;
     uint64_t images, positives; /* of this step */
     double wait;                /* seconds waited for data, since the run began */
+    double loss_scale;          /* 0: the loss is not scaled */
+    uint64_t skipped;           /* steps that overflowed, since the run began */
 } sd_report_step;
 void sd_report_train(sd_report *r, const sd_report_step *s);
 /* While it evaluates: a progress line on a terminal. */

@@ -96,7 +96,7 @@ static sodet_status finish(sodet_graph *g, sodet_status s, sodet_graph **out, so
     return s;
 }
 
-sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, sodet_graph **out,
+sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, bool scaled, sodet_graph **out,
                              sodet_err *err)
 {
     *out = NULL;
@@ -119,14 +119,18 @@ sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, c
     u.grad = slots->accumulator == UINT32_MAX ? sd_graph_arena(g, SODET_STORE_GRAD, 0, n)
                                               : sd_graph_arena(g, SODET_STORE_STATE, slots->accumulator, n);
     u.hyper = sodet_input(g, "hyper", &many);
-    sodet_value finite, norm, loss_ok = sodet_input(g, "ok", &one), mean_to_sum = SODET_NONE;
+    sodet_value finite, norm, loss_ok = sodet_input(g, "ok", &one), scale = SODET_NONE;
     sodet_value squares = sodet_square_sum(g, u.grad, SODET_NONE, SODET_NONE, 1, &finite);
     u.ok = sodet_mul(g, finite, loss_ok);
     float count = (float)c->accumulate, limit = c->clip_norm > 0 ? (float)c->clip_norm : 3.4e38f;
     if (slots->accumulator != UINT32_MAX)
-        mean_to_sum = sodet_constant(g, &one, &count);
-    sodet_value clip = sodet_clip_factor(g, squares, sodet_constant(g, &one, &limit), mean_to_sum, &norm);
-    u.scale = c->clip_norm > 0 ? clip : mean_to_sum;
+        scale = sodet_constant(g, &one, &count);
+    if (scaled) {
+        const sodet_value unscale = sodet_input(g, "unscale", &one);
+        scale = scale.id ? sodet_mul(g, scale, unscale) : unscale;
+    }
+    sodet_value clip = sodet_clip_factor(g, squares, sodet_constant(g, &one, &limit), scale, &norm);
+    u.scale = c->clip_norm > 0 ? clip : scale;
     sodet_value state[SODET_MAX_STATE];
     for (uint32_t i = 0; i < rule->n_state(c); i++)
         state[i] = sd_graph_arena(g, SODET_STORE_STATE, i, n);

@@ -34,7 +34,8 @@ sodet_status sd_slots_of(const sd_optimizer_cfg *c, sd_slots *out, sodet_err *er
 /* The factors of [optimizer] bias_lr, bias_decay, norm_decay and lr_factors, and those of the layers, for segment i: lr and decay. */
 void sd_optimizer_factors(const sd_optimizer_cfg *c, const sd_segment *s, float *lr, float *decay);
 
-sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, sodet_graph **out,
+/* scaled: gradients are a factor too large; input "unscale" [1] is one over it. */
+sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, bool scaled, sodet_graph **out,
                              sodet_err *err);
 /* Micro-batch j = 1.. of a step: accumulator = mean of the first j gradients; input "keep" [1] is 1 - 1/j. */
 sodet_status sd_accumulate_build(const sd_slots *slots, const sd_segments *segments, sodet_graph **out, sodet_err *err);

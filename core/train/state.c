@@ -27,9 +27,10 @@ typedef struct number {
         "state/" #field, true, offsetof(sd_train_state, field)                                                                             \
     }
 static const number numbers[] = {
-    WHOLE(step),         WHOLE(epoch),       WHOLE(batch),       WHOLE(samples),         WHOLE(boundary),           WHOLE(evaluations),
-    WHOLE(stale),        REAL(best),         WHOLE(best_epoch),  REAL(loss_sum),         REAL(loss_count),          REAL(normaliser),
-    WHOLE(plateau.seen), REAL(plateau.best), WHOLE(plateau.bad), WHOLE(plateau.cooling), WHOLE(plateau.reductions),
+    WHOLE(step),         WHOLE(epoch),        WHOLE(batch),         WHOLE(samples),         WHOLE(boundary),           WHOLE(evaluations),
+    WHOLE(stale),        REAL(best),          WHOLE(best_epoch),    REAL(loss_sum),         REAL(loss_count),          REAL(normaliser),
+    WHOLE(plateau.seen), REAL(plateau.best),  WHOLE(plateau.bad),   WHOLE(plateau.cooling), WHOLE(plateau.reductions), REAL(scale.factor),
+    WHOLE(scale.good),   WHOLE(scale.in_row), WHOLE(scale.skipped),
 };
 enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
 

@@ -16,6 +16,7 @@
 #include "core/detect/model.h"
 #include "core/device/pool.h"
 #include "core/store/checkpoint.h"
+#include "core/train/scale.h"
 #include "core/train/schedule.h"
 
 typedef struct sd_train_state {
@@ -29,6 +30,7 @@ typedef struct sd_train_state {
     double loss_sum, loss_count; /* of the steps since the last evaluation: what plateau on loss looks at */
     double normaliser;           /* running mean of positives; 0: not begun */
     sd_plateau plateau;
+    sd_loss_scale scale;
 } sd_train_state;
 void sd_train_state_init(sd_train_state *s);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/store/checkpoint.h"
+#include "core/train/scale.h"
 
 /* One device's part of a step. */
 typedef struct share {
@@ -37,7 +38,7 @@ struct sd_stepper {
     const sd_batch *batch;
     uint64_t step;
     uint32_t micro; /* batch of the step, from 0 */
-    float hyper[SD_HYPER_MOST], ok;
+    float hyper[SD_HYPER_MOST], ok, scale;
 };
 
 /* ---- graphs ---- */
@@ -140,7 +141,7 @@ static sodet_status make_update(sd_replica *r, void *context, sodet_err *err)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a copy of the running statistics");
     /* Graphs of the update need no plugin, so each device's thread makes its own. */
     sodet_graph *g;
-    sodet_status status = sd_update_build(&s->config.core->optimizer, &s->slots, &s->segments, &g, err);
+    sodet_status status = sd_update_build(&s->config.core->optimizer, &s->slots, &s->segments, s->options.scaled, &g, err);
     if (status == SODET_OK)
         status = sd_program_make(r, g, SD_ARENA_PARAM, &h->update, err);
     if (status == SODET_OK && s->slots.accumulator != UINT32_MAX) {
@@ -183,6 +184,7 @@ sodet_status sd_stepper_open(const sd_stepper_config *config, sd_stepper **out, 
     s->options = (sd_graph_options){.training = true,
                                     .norm = norms[config->core->train.norm],
                                     .world = n,
+                                    .scaled = sd_loss_scaled(config->core),
                                     .default_init = SODET_INIT_XAVIER + config->core->train.init,
                                     .freeze = config->core->optimizer.freeze.n ? is_frozen : NULL,
                                     .freeze_context = &config->core->optimizer.freeze};
@@ -391,6 +393,8 @@ static sodet_status gradient_job(sd_replica *r, void *context, sodet_err *err)
                                   s->buffers_n * r->real_size, err);
     if (status == SODET_OK)
         status = write_batch(s, h, p, err);
+    if (status == SODET_OK && s->options.scaled)
+        status = sd_program_write(p, "loss_scale", &s->scale, 1, err);
     double *seconds =
         r->index == 0 && s->node_seconds && sodet_graph_node_count(sd_program_graph(p)) <= s->node_capacity ? s->node_seconds : NULL;
     uint64_t k = s->config.core->optimizer.accumulate;
@@ -426,6 +430,9 @@ static sodet_status update_job(sd_replica *r, void *context, sodet_err *err)
     sodet_status status = sd_program_write(h->update, "hyper", s->hyper, n, err);
     if (status == SODET_OK)
         status = sd_program_write(h->update, "ok", &s->ok, 1, err);
+    const float unscale = 1 / s->scale;
+    if (status == SODET_OK && s->options.scaled)
+        status = sd_program_write(h->update, "unscale", &unscale, 1, err);
     if (status == SODET_OK)
         status = sd_program_run(h->update, 0, s->step, NULL, err);
     if (status == SODET_OK)
@@ -445,6 +452,7 @@ sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches,
     step->loss = 0;
     memset(step->term, 0, sizeof step->term);
     s->step = step->step;
+    s->scale = step->loss_scale > 0 ? (float)step->loss_scale : 1;
     sodet_status status = SODET_OK;
     for (s->micro = 0; status == SODET_OK && s->micro < s->config.core->optimizer.accumulate; s->micro++) {
         s->batch = batches[s->micro];

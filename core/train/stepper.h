@@ -40,6 +40,7 @@ typedef struct sd_step {
     uint64_t step; /* number of this step, from 0: for seeds and Adam's correction */
     double lr;
     double normaliser; /* in and out: running mean of positives (ema); 0: begins with normaliser_start */
+    double loss_scale; /* factor on the loss (scale.h); 0: 1 */
     /* out */
     double term[SD_TERMS_MOST], loss; /* summed over devices and batches */
     double norm;                      /* of the gradients before clipping */

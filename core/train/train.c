@@ -158,6 +158,23 @@ static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *
     return s;
 }
 
+/* A gradient that overflowed is the factor's fault: the step is left out, and the factor changes. */
+static sodet_status scaled_step(sd_run *r, const sd_step *step, sd_train_result *out, sodet_err *err)
+{
+    sodet_status s = sd_loss_scale_step(r->core, &r->state.scale, step->finite, err);
+    if (s != SODET_OK) {
+        sodet_err saving = SODET_ERR_INIT;
+        if (save_last(r, out, &saving) == SODET_OK)
+            sd_report_line(r->report, "%.4000s can be resumed", out->checkpoint);
+        return sd_fail_in(err, s, "step %" PRIu64, r->state.step + 1);
+    }
+    if (!step->finite)
+        sd_report_line(r->report,
+                       "step %" PRIu64 " was skipped: a gradient overflowed with loss_scale %g; %" PRIu64 " skipped so far, now %g",
+                       r->state.step + 1, step->loss_scale, r->state.scale.skipped, r->state.scale.factor);
+    return SODET_OK;
+}
+
 static void advise(sd_run *r)
 {
     sd_text t = {0};
@@ -169,21 +186,28 @@ static void advise(sd_run *r)
 
 static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
 {
-    sd_step step = {.step = r->state.step, .lr = sd_run_rate(r), .normaliser = r->state.normaliser};
+    sd_step step = {.step = r->state.step,
+                    .lr = sd_run_rate(r),
+                    .normaliser = r->state.normaliser,
+                    .loss_scale = sd_loss_scale_begin(r->core, &r->state.scale)};
     sodet_status s = sd_run_next(r, err);
     if (s == SODET_OK)
         s = sd_stepper_step(r->stepper, r->batches, &step, err);
-    if (s == SODET_OK && !step.finite)
+    if (s == SODET_OK && sd_loss_scaled(r->core))
+        s = scaled_step(r, &step, out, err);
+    else if (s == SODET_OK && !step.finite)
         s = not_finite(r, &step, out, err);
     if (s != SODET_OK)
         return s;
     r->state.normaliser = step.normaliser;
-    r->state.loss_sum += step.loss;
-    r->state.loss_count++;
+    if (step.finite) {
+        r->state.loss_sum += step.loss;
+        r->state.loss_count++;
+    }
     sd_run_advance(r);
     for (uint32_t i = 0; i < r->core->optimizer.accumulate && s == SODET_OK; i++)
         s = sd_run_note_unread(r, r->batches[i], err);
-    if (s == SODET_OK && r->advice)
+    if (s == SODET_OK && r->advice && step.finite)
         s = sd_advice_step(r->advice, r->batches, r->core->optimizer.accumulate, step.loss, err);
     sd_run_recycle(r);
     if (s != SODET_OK)
@@ -202,8 +226,11 @@ static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
                              .terms = step.term,
                              .images = step.images,
                              .positives = step.positives,
-                             .wait = sd_run_wait(r)};
-    sd_report_train(r->report, &report);
+                             .wait = sd_run_wait(r),
+                             .loss_scale = r->state.scale.factor,
+                             .skipped = r->state.scale.skipped};
+    if (isfinite(step.loss)) /* a skipped step's need not be: it would be the mean's end */
+        sd_report_train(r->report, &report);
     if (r->advice)
         advise(r);
     return sd_report_status(r->report, err);

@@ -24,7 +24,7 @@ static sodet_status make(sd_replica *r, void *context, sodet_err *err)
     bench *b = context;
     const sd_optimizer_cfg *c = &sd_config_core(b->cfg)->optimizer;
     sodet_graph *g;
-    sodet_status s = sd_update_build(c, &b->slots, &b->segments, &g, err);
+    sodet_status s = sd_update_build(c, &b->slots, &b->segments, false, &g, err);
     if (s == SODET_OK)
         s = sd_program_make(r, g, SD_ARENA_PARAM, &b->update, err);
     if (s == SODET_OK && b->slots.accumulator != UINT32_MAX) {
