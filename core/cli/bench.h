@@ -14,5 +14,7 @@ void sd_bench_number(sd_text *json, const char *key, double value); /* , "key": 
 
 /* `sodet bench x.ini evaluator` */
 sodet_status sd_bench_evaluator(sd_cli *cli, double seconds, sodet_err *err);
+/* `sodet bench x.ini [training] --estimate DEVICE`; batch 0: the recipe's, of inference 1. */
+sodet_status sd_bench_estimate(sd_cli *cli, const char *name, bool training, uint32_t batch, sodet_err *err);
 
 #endif

@@ -557,6 +557,8 @@ static sodet_status parse(bench *b, sodet_err *err)
             return SODET_FAIL(err, SODET_E_INVALID, "%s: goes with evaluator alone", *f);
     if (b->mode >= DATA && sd_cli_flag(cli, "--layers"))
         return SODET_FAIL(err, SODET_E_INVALID, "--layers: goes with inference and training");
+    if (b->mode >= DATA && sd_cli_flag(cli, "--estimate"))
+        return SODET_FAIL(err, SODET_E_INVALID, "--estimate: goes with inference and training");
     uint64_t batch;
     sodet_status s = sd_cli_flag_uint(cli, "--batch", 1, 0, &batch, err);
     if (s == SODET_OK && batch > 65536)
@@ -594,6 +596,8 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     sodet_status s = parse(&b, err);
     if (s == SODET_OK && b.mode == EVALUATOR)
         return sd_bench_evaluator(cli, b.seconds, err);
+    if (s == SODET_OK && sd_cli_flag(cli, "--estimate"))
+        return sd_bench_estimate(cli, sd_cli_flag(cli, "--estimate"), b.mode == TRAINING, b.batch, err);
     if (s == SODET_OK)
         s = open_all(&b, err);
     if (s == SODET_OK) {
@@ -633,6 +637,7 @@ static const sd_flag flags[] = {{"--batch", "N", "pictures per step, over all de
                                 {"--seconds", "S", "how long to measure, after the warm-up (10); at least five steps"},
                                 {"--detections", NULL, "inference with what makes detections of the network's outputs"},
                                 {"--layers", NULL, "the time of every layer, the slowest first"},
+                                {"--estimate", "DEVICE", "measure nothing: what an h200, h100, a100 or v100 could do at most"},
                                 {"--data", NULL, "training on [data] train instead of random pixels: how long it waits for data"},
                                 {"--ground-truth", "FILE", "evaluator: a COCO instances file"},
                                 {"--results", "FILE", "evaluator: a COCO result list for it; without the two, both are made up"},
@@ -645,7 +650,7 @@ const sd_command sd_cmd_bench;
 const sd_command sd_cmd_bench = {
     .name = "bench",
     .synopsis = "x.ini [inference|training|data|evaluator] [section.key=value ...] [--batch N] [--seconds S] [--detections] [--layers] "
-                "[--json]",
+                "[--estimate DEVICE] [--json]",
     .summary = "how fast the network, the data loader or the evaluators are",
     .help =
         "inference (the default) and training run the network on random pixels with its initial weights: no data set is opened. training "
@@ -665,6 +670,9 @@ const sd_command sd_cmd_bench = {
         "\"heap_growth\" (bytes over all\n"
         "steps), \"data_wait\" (share, with --data), \"peak_flops\", \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" "
         "(seconds), \"flops\", \"bytes\", \"implementation\"}]};\n"
+        "--estimate: {\"mode\", \"device\", \"batch\", \"width\", \"height\", \"estimates\": [{\"precision\", \"seconds\", "
+        "\"images_per_second\",\n"
+        "\"arithmetic\" (share of the time that is bound by it), \"convolutions\" (share of the time)}]};\n"
         "evaluator: {\"mode\", \"pictures\", \"objects\", \"detections\", \"classes\", \"threads\", \"steps\", \"median\", \"p10\", "
         "\"p90\", \"least\",\n"
         "\"stages\": [{\"stage\", \"median\", \"least\"}]}",
