@@ -346,6 +346,7 @@ static sodet_status open_pool(sd_device_pool *pool, sd_config *cfg, sodet_err *e
         w->device = device[i];
         w->replica.index = i;
         w->replica.ops = ops;
+        w->replica.memory = info[device[i]].memory;
         char which[32] = "";
         if (pool->n > 1)
             snprintf(which, sizeof which, " replica %u", i);

@@ -301,9 +301,48 @@ static sodet_status deal(sd_stepper *s, uint32_t rows, uint32_t height, uint32_t
     return status;
 }
 
+/* Bytes that device 0 needs in all for steps of `images` pictures on it; 0: it cannot be told. */
+static uint64_t planned_bytes(sd_stepper *s, uint32_t images, uint32_t height, uint32_t width)
+{
+    const sd_program_key key = {.batch = images, .height = height, .width = width};
+    sd_replica *r = sd_device_pool_replica(s->config.pool, 0);
+    sd_device_bytes now = sd_device_pool_bytes(s->config.pool, 0);
+    uint64_t work = 0, own = 0;
+    sodet_graph *g = NULL;
+    sodet_status status = build_bound(s, &key, &g, NULL);
+    if (status == SODET_OK)
+        status = sd_program_plan(r, g, &work, &own, NULL, NULL, NULL);
+    sd_graph_free(g);
+    return status == SODET_OK ? now.total - now.work + work + own : 0;
+}
+
+/* After memory ran out: says which batch would fit. Memory grows by the picture, so two plans tell it, and a third one is the proof. */
+static void say_what_fits(sd_stepper *s, uint32_t batch, uint32_t height, uint32_t width, sodet_err *err)
+{
+    const uint64_t memory = sd_device_pool_replica(s->config.pool, 0)->memory, room = memory - memory / 32;
+    uint32_t most = (batch + s->n - 1) / s->n;
+    if (!memory || !err)
+        return;
+    const uint64_t one = planned_bytes(s, 1, height, width), all = most > 1 ? planned_bytes(s, most, height, width) : one;
+    char said[128] = "";
+    if (one > room) {
+        snprintf(said, sizeof said, "; one picture alone needs %.0f MiB: use a smaller input.size", (double)one / 1048576);
+    } else if (one && all > room) { /* else it is not the batch: somebody else has the memory */
+        uint32_t fits = 1 + (uint32_t)((double)(room - one) / ((double)(all - one) / (most - 1)));
+        for (fits = fits < most ? fits : most - 1; fits > 1 && planned_bytes(s, fits, height, width) > room;)
+            fits--;
+        snprintf(said, sizeof said, "; a batch of %u needs %.0f MiB, train.batch = %u fits", batch, (double)all / 1048576, fits * s->n);
+    }
+    const size_t length = strlen(err->text);
+    snprintf(err->text + length, sizeof err->text - length, "%s", said);
+}
+
 sodet_status sd_stepper_prepare(sd_stepper *s, uint32_t batch, uint32_t height, uint32_t width, sodet_err *err)
 {
-    return deal(s, batch, height, width, err);
+    sodet_status status = deal(s, batch, height, width, err);
+    if (status == SODET_E_MEMORY)
+        say_what_fits(s, batch, height, width, err);
+    return status;
 }
 
 static uint64_t positives_of(const sd_batch *b, uint32_t first, uint32_t n)
