@@ -2,18 +2,21 @@
  *
  * All tensors are channels-last: x [N][H][W][C], w [K][R][S][C / groups], y [N][P][Q][K], and have one type; sums are float32. The bias
  * [K] and the residual (shape of y) have that type too: precompiled engines know no other (design: fp32 bias with 16-bit maps would be
- * compiled at run time). The gradient of the weights comes out in that type.
+ * compiled at run time). They also know ReLU and residual only beside a bias; where there is none, the plan keeps one of zeros in its
+ * workspace. The gradient of the weights comes out in the tensors' type.
  *
- * A context plans for a device (a cuDNN handle) or, without any, for a description of one (JSON, cuDNN >= 9.8): such plans tell their engine and workspace
- * and cannot run. Threads: a context is used by one thread at a time. Engine choice: the heuristic's list in mode A, then the
- * fallback list; the first configuration that cuDNN finalises, whose workspace is within the limit, that compiles nothing at run
- * time, and that is deterministic where that was asked for. */
+ * A context plans for a device (a cuDNN handle) or, without any, for a description of one (JSON, cuDNN >= 9.8): such plans tell their
+ * engine and workspace and cannot run. Threads: a context and its plans are used by one thread at a time. Engine choice: the heuristic's
+ * list in mode A, then the fallback list; the first configuration that cuDNN finalises, whose workspace is within the limit, that compiles
+ * nothing at run time, that neither rounds operands nor sums below what the types promise (an engine on tensor cores takes float32 as
+ * TF32), and that is deterministic where that was asked for. */
 #ifndef SD_BACKEND_CUDA_DNN_H
 #define SD_BACKEND_CUDA_DNN_H
 
 #include "sodet/op.h"
 
 enum { DNN_FORWARD = 0, DNN_GRADIENT_DATA, DNN_GRADIENT_WEIGHT };
+enum { DNN_ALIGNMENT = 16 }; /* bytes; of every address */
 
 typedef struct dnn_conv {
     uint32_t part; /* DNN_* */
@@ -44,7 +47,8 @@ typedef struct dnn_plan {
 sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err);
 void dnn_plan_free(dnn_plan *p);
 
-/* Forward reads x, w, bias and residual and writes y; the gradients read y as dy and write x as dx, or w as dw. */
+/* Forward reads x, w, bias and residual and writes y; the gradients read y as dy and write x as dx, or w as dw. Puts the work on the
+ * context's stream and returns; nothing is allocated while the addresses are those of the call before. The workspace is written over. */
 typedef struct dnn_tensors {
     void *x, *w, *y, *bias, *residual, *workspace;
 } dnn_tensors;
