@@ -21,7 +21,7 @@ typedef struct sd_replica {
     uint32_t index; /* in the pool */
     uint32_t real_size;
     uint64_t memory; /* of the device, bytes; 0: unknown */
-    char name[224]; /* "cpu:0 replica 2 (AMD EPYC 9654)" */
+    char name[224];  /* "cpu:0 replica 2 (AMD EPYC 9654)" */
     const sodet_backend_ops *ops;
     void *device;
     struct {
