@@ -169,8 +169,8 @@ static cudaError_t allocate(int at, void **out, size_t bytes)
 static void check_tail(const block *b)
 {
     size_t touched = 0;
-    for (size_t i = 0; i < TAIL && !b->registered; i++)
-        touched += (unsigned char)b->at[b->bytes + i] != TAIL_BYTE;
+    for (size_t i = b->bytes; i < b->bytes + TAIL && !b->registered; i++)
+        touched += (unsigned char)b->at[i] != TAIL_BYTE;
     if (touched > 0)
         hc_report("%zu bytes behind the block %p of %zu bytes were overwritten", touched, (void *)b->at, b->bytes);
 }
