@@ -145,6 +145,24 @@ void hc_fiber_leave(hc_fiber *self)
     (void)self;
 }
 
+void hc_release(void *address)
+{
+#ifdef HC_TSAN
+    __tsan_release(address);
+#else
+    (void)address;
+#endif
+}
+
+void hc_acquire(void *address)
+{
+#ifdef HC_TSAN
+    __tsan_acquire(address);
+#else
+    (void)address;
+#endif
+}
+
 #ifdef HC_TSAN
 // The runtime's interface for managed heaps is the one that can declare memory to be new. It is set up once in a process, however many
 // objects this file is linked into.

@@ -89,25 +89,14 @@ unsigned hc_live_streams(void), hc_live_events(void);
 /* cudaFuncSetAttribute's dynamic shared memory of a kernel. */
 size_t hc_shared_limit(const void *kernel);
 
-/* Order as the thread sanitizer sees it. The rig's own locks are hidden from it, since a GPU has no such thing: work is ordered by what
- * the program asked for alone. hc_release and hc_acquire say where: what came before a release of an address comes before what follows an
- * acquire of it. That is why the runtime is compiled without the sanitizer; the copies it makes are seen all the same (memmove). */
+/* Locks of the rig's own bookkeeping. A GPU has no such thing, so the thread sanitizer must not take them for an order of the work. That
+ * is why all of hostcuda but its collectives is compiled without the sanitizer; the copies it makes are seen all the same (memmove). */
 #ifdef HC_TSAN
 void AnnotateIgnoreSyncBegin(const char *file, int line);
 void AnnotateIgnoreSyncEnd(const char *file, int line);
-void AnnotateIgnoreWritesBegin(const char *file, int line);
-void AnnotateIgnoreWritesEnd(const char *file, int line);
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-#define hc_acquire(address) __tsan_acquire(address)
-#define hc_release(address) __tsan_release(address)
 #else
-#define AnnotateIgnoreSyncBegin(file, line)   ((void)0)
-#define AnnotateIgnoreSyncEnd(file, line)     ((void)0)
-#define AnnotateIgnoreWritesBegin(file, line) ((void)0)
-#define AnnotateIgnoreWritesEnd(file, line)   ((void)0)
-#define hc_acquire(address)                   ((void)(address))
-#define hc_release(address)                   ((void)(address))
+#define AnnotateIgnoreSyncBegin(file, line) ((void)0)
+#define AnnotateIgnoreSyncEnd(file, line)   ((void)0)
 #endif
 static inline void hc_lock(pthread_mutex_t *lock)
 {
@@ -119,12 +108,6 @@ static inline void hc_unlock(pthread_mutex_t *lock)
 {
     AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
     pthread_mutex_unlock(lock);
-    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
-}
-static inline void hc_wait(pthread_cond_t *changed, pthread_mutex_t *lock)
-{
-    AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
-    pthread_cond_wait(changed, lock);
     AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
 }
 
