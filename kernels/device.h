@@ -3,7 +3,7 @@
  *
  *   SODET_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)      <<<>>>; a template instance goes in parentheses
  *   SODET_DYN_SHARED(type, name)                                      the launch's dynamic shared memory
- *   SODET_HD                                                          functions for host and device
+ *   SODET_HD                                                          functions for host and device (sodet/base.h)
  *
  * threadIdx .. gridDim, __syncthreads{,_count,_or,_and}, __syncwarp, __shfl_{,up,down,xor}_sync, __{ballot,any,all}_sync, atomics on
  * integers, __shared__ arrays. Not: cooperative groups, textures, inline PTX, wmma, shuffles without _sync, spinning on memory.
@@ -17,7 +17,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-#define SODET_HD static __host__ __device__ __forceinline__
 #define SODET_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                                       \
     kernel<<<(grid), (block), (shared_bytes), (cudaStream_t)(stream)>>>(__VA_ARGS__)
 #define SODET_DYN_SHARED(type, name)                                                                                                       \

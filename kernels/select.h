@@ -8,7 +8,7 @@
 #include "sodet/op.h"
 
 /* Rises as v falls; equal for 0 and -0; NaN behind everything. With the index below: larger values first, ties by lower index. */
-static inline uint64_t select_key(float v, int64_t index)
+SODET_HD uint64_t select_key(float v, int64_t index)
 {
     float plain = v + 0.0f; /* -0 becomes 0 */
     uint32_t bits;
@@ -18,7 +18,7 @@ static inline uint64_t select_key(float v, int64_t index)
     return (uint64_t)~bits << 32 | (uint32_t)index;
 }
 
-static inline int64_t select_index(uint64_t key)
+SODET_HD int64_t select_index(uint64_t key)
 {
     return (int64_t)(key & UINT32_MAX);
 }

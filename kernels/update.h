@@ -13,7 +13,7 @@ static inline int64_t update_pieces(const sodet_kernel_args *a)
 }
 
 /* Segment that element `i` lies in: the last whose start is not behind it. */
-static inline int64_t update_segment(const int32_t *start, int64_t segments, int64_t i)
+SODET_HD int64_t update_segment(const int32_t *start, int64_t segments, int64_t i)
 {
     int64_t low = 0, high = segments;
     while (high - low > 1) {

@@ -22,19 +22,19 @@ typedef struct sodet_dropout_attr {
 SODET_EXPORT sodet_value sodet_dropout(sodet_graph *g, const char *name, sodet_value x, float rate);
 
 /* splitmix64's output function (Steele et al. 2014). */
-static inline uint64_t sodet_dropout_mix(uint64_t x)
+SODET_HD uint64_t sodet_dropout_mix(uint64_t x)
 {
     x += 0x9E3779B97F4A7C15ull;
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
     x = (x ^ x >> 27) * 0x94D049BB133111EBull;
     return x ^ x >> 31;
 }
-static inline uint64_t sodet_dropout_stream(uint64_t seed, uint64_t step, uint64_t key)
+SODET_HD uint64_t sodet_dropout_stream(uint64_t seed, uint64_t step, uint64_t key)
 {
     return sodet_dropout_mix(sodet_dropout_mix(sodet_dropout_mix(seed) ^ step) ^ key);
 }
 /* Whether element i lives: its 24 random bits are not below rate * 2^24. */
-static inline int sodet_dropout_keeps(uint64_t stream, uint64_t i, float rate)
+SODET_HD int sodet_dropout_keeps(uint64_t stream, uint64_t i, float rate)
 {
     return (float)(sodet_dropout_mix(stream ^ (i * 0x9E3779B97F4A7C15ull)) >> 40) >= rate * 16777216.0f;
 }

@@ -2,9 +2,9 @@
 #ifndef SD_KERNELS_RESIZE_MATH_H
 #define SD_KERNELS_RESIZE_MATH_H
 
-#include <stdint.h>
+#include "sodet/base.h"
 
-static inline int64_t resize_nearest(int64_t i, int64_t in, int64_t out)
+SODET_HD int64_t resize_nearest(int64_t i, int64_t in, int64_t out)
 {
     return i * in / out;
 }
@@ -14,7 +14,7 @@ typedef struct resize_pair { /* x[low] * (1 - weight) + x[high] * weight */
     double weight;
 } resize_pair;
 
-static inline resize_pair resize_bilinear(int64_t i, int64_t in, int64_t out)
+SODET_HD resize_pair resize_bilinear(int64_t i, int64_t in, int64_t out)
 {
     double at = ((double)i + 0.5) * (double)in / (double)out - 0.5;
     if (at < 0)
