@@ -49,6 +49,17 @@ static void swapping(void)
         {"tinyssd", "none", "ssd", "multibox", 5, 4, 128, 192, {8, 16, 32, 64, 0}},
         {"vgg16", "ssd_extras", "ssd", "multibox", 6, 4, 320, 288, {8, 16, 32, 64, 107, 0}},
         {"resnet\ndepth = 18", "ssd_extras\nladder = 512\nextra_levels = 2", "ssd", "multibox", 5, 4, 192, 320, {8, 16, 32, 64, 128}},
+        {"resnet\ndepth = 50\nfirst_level = 4\nlast_level = 4\nlast_stride = 1",
+         "ssd_extras\nlead = yes\nnorm = yes",
+         "ssd",
+         "multibox",
+         6,
+         4,
+         320,
+         288,
+         {8, 16, 32, 64, 107, 0}},
+        {"resnet\ndepth = 18\nlast_level = 3", "ssd_extras\nlead = yes\nextra_levels = 2", "ssd", "focal", 3, 3, 192, 320, {8, 16, 32}},
+        {"resnet\ndepth = 18\nfirst_level = 2\nlast_level = 2\nlast_stride = 1", "none", "ssd", "focal", 1, 3, 192, 320, {4}},
         {"resnet\ndepth = 18", "fpn", "retinanet", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
         {"resnet\ndepth = 18", "fpn", "ssd", "focal", 5, 3, 192, 320, {8, 16, 32, 64, 128}},
         {"resnet\ndepth = 50", "fpn", "retinanet", "multibox", 5, 4, 256, 128, {8, 16, 32, 64, 128}},
@@ -104,11 +115,15 @@ static void pairing(void)
     refused("vgg16", "ssd_extras", "retinanet", "focal", NULL,
             "head/retinanet on neck/ssd_extras on backbone/vgg16: level 1 has 256 channels, level 0 has 128");
     refused("vgg16", "ssd_extras\nextra_levels = 5", "ssd", "multibox", NULL, "extra_levels = 5: the ladder of 300 has 4");
+    refused("vgg16", "ssd_extras\nextra_levels = 6\nlead = yes", "ssd", "multibox", NULL, "extra_levels = 6: the ladder of 300 has 5");
     refused("resnet", "fpn", "ssd\nsizes = 10 20 30", "multibox", NULL,
             "head/ssd on neck/fpn on backbone/resnet: sizes has 3 values for 5 levels: give 5, or 6");
     refused("resnet", "fpn", "ssd\nper_cell = 12", "multibox", NULL, "per_cell is 12 on level 0, which takes 5 ratios, but ratios has 2");
 
     test_model m;
+    CHECK_FAILS(open_text(&m, "resnet\nfirst_level = 5\nlast_level = 4", "none", "ssd", "multibox", NULL), SODET_E_INVALID,
+                "last_level = 4: below first_level = 5");
+    test_model_close(&m);
     CHECK_OK(open_text(&m, "vgg16", "ssd_extras", "ssd", "multibox", NULL));
     const sd_model_grid *grid;
     CHECK_FAILS(sd_model_grid_of(m.model, 128, 128, &grid, &err), SODET_E_INVALID, "ladder is for inputs of about 300 pixels");
@@ -129,7 +144,7 @@ static void dialects(void)
     static const char *const files[][2] = {{"model/ssd300_vgg16.ini", "ssd_caffe"},
                                            {"model/ssd300_vgg16.ini", "ssd_pytorch"},
                                            {"model/ssd300_vgg16.ini", "ssd_torchvision"},
-                                           {"model/ssd300_vgg16.ini", "ssd_nvidia"},
+                                           {"model/ssd300_resnet50.ini", "ssd_nvidia"},
                                            {"model/tinyssd_d2l.ini", "ssd_d2l"},
                                            {"model/retinanet_r50_fpn.ini", "retinanet_torchvision"},
                                            {"model/retinanet_r50_fpn.ini", "retinanet_detectron2"},

@@ -27,6 +27,9 @@ static const network networks[] = {
     {"model/ssd300_vgg16.ini", {NULL}, 20, 300, 300, 26285486, 31.37, 2},
     {"model/ssd300_vgg16.ini", {NULL}, 80, 300, 300, 34305206, 34.36, 2},
     {"model/ssd300_vgg16.ini", {NULL}, 90, 300, 300, 35641826, 34.86, 2},
+    /* NVIDIA's and MLPerf's on ResNet (tests/golden/make/g8_nets.py counts them so) */
+    {"model/ssd300_resnet50.ini", {NULL}, 80, 300, 300, 22894902, 20.150906112, 9},
+    {"model/ssd300_resnet50.ini", {"backbone.depth=34", "neck.norm=no"}, 80, 300, 300, 19972534, 15.86, 2},
     {"model/ssd512_vgg16.ini", {NULL}, 20, 512, 512, 27188676, 90.21, 2},
     {"model/ssd512_vgg16.ini", {NULL}, 80, 512, 512, 36038196, 98.63, 2},
     /* RetinaNet with P6 from C5: SimpleAICV prints 37.969 M, 36.724 M (20 classes), 56.961 M */
@@ -201,11 +204,33 @@ static void mobilenet_v2(void)
     }
 }
 
+/* The parts of NVIDIA's, as tests/golden/net-ssd300_resnet50_nvidia_81.json has them. */
+static void resnet50_cut(void)
+{
+    const sd_graph_options options = {.training = true};
+    const sd_model_shape shape = {.batch = 1, .height = 300, .width = 300, .boxes = 1};
+    test_model m;
+    sodet_graph *g = NULL;
+    sd_segments s = {0};
+    CHECK_OK(test_model_open(&m, "model/ssd300_resnet50.ini", NULL, 80, &err));
+    CHECK_OK(sd_model_build(m.model, &options, &shape, &g, &err));
+    CHECK_EQ(macs_below(g, "backbone/"), 13517961984);
+    CHECK_EQ(macs_below(g, "head/"), 5645283840);
+    CHECK_OK(sd_graph_backward(g, &err));
+    CHECK_OK(sd_segments_make(g, &s, &err));
+    CHECK_EQ(parameters_below(&s, "backbone/"), 8543296);
+    CHECK_EQ(parameters_below(&s, "head/"), 10577910);
+    sd_segments_free(&s);
+    sd_graph_free(g);
+    test_model_close(&m);
+}
+
 int main(void)
 {
     for (uint32_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         check_network(&networks[i]);
     parts();
     mobilenet_v2();
+    resnet50_cut();
     return check_done(240);
 }

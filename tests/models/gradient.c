@@ -25,6 +25,11 @@ static const network networks[] = {
      REF "[backbone]\nplugin = vgg16\nwidth = 0.03\n[neck]\nplugin = ssd_extras\nwidth = 0.05\n[head]\nplugin = ssd\n[loss]\nplugin = "
          "multibox\n",
      272},
+    {"resnet50 up to C4 at stride 8 + ssd_extras with norms + ssd + multibox",
+     REF "[backbone]\nplugin = resnet\ndepth = 50\nwidth = 0.05\nfirst_level = 4\nlast_level = 4\nlast_stride = 1\n[neck]\nplugin = "
+         "ssd_extras\nwidth = 0.05\nlead = yes\nnorm = yes\nextra_levels = 3\n[head]\nplugin = ssd\norder = shape\n[loss]\nplugin = "
+         "multibox\n",
+     96},
     {"resnet18 + fpn + retinanet + focal",
      REF "[backbone]\nplugin = resnet\ndepth = 18\nwidth = 0.1\n[neck]\nplugin = fpn\nwidth = 0.05\n[head]\nplugin = retinanet\nwidth = "
          "0.05\nbase = 2\n[loss]\nplugin = focal\n",

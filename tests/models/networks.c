@@ -1,6 +1,6 @@
 /* labels: big */
 /* Whole networks against torch (tests/golden/net-*.json): logits, box codes and feature maps of a picture made by formula, at full size,
- * in inference. On `cpu` all four; on `ref`, which is slow, one of each family. Arguments: cpu or ref, part of a file's name. */
+ * in inference. On `cpu` all of them; on `ref`, which is slow, one of each family. Arguments: cpu or ref, part of a file's name. */
 #include "rig.h"
 
 static sodet_err err = SODET_ERR_INIT;
@@ -11,6 +11,7 @@ typedef struct network {
     uint32_t classes;
     const char *feature[6]; /* names of the file's feature maps */
     bool ref;
+    bool by_column; /* NVIDIA's and MLPerf's outputs: "conf" [1, columns, boxes], "loc" [1, 4, boxes] */
 } network;
 
 static const network networks[] = {
@@ -20,20 +21,23 @@ static const network networks[] = {
      {NULL},
      20,
      {"map0", "map1", "map2", "map3", "map4", "map5"},
-     true},
+     true,
+     false},
     {"net-ssd300_vgg16_21.json",
      "model/ssd300_vgg16.ini",
      "torchvision_ssd300_vgg16.map",
      {NULL},
      20,
      {"0", "1", "2", "3", "4", "5"},
-     true},
+     true,
+     false},
     {"net-ssd300_vgg16_91.json",
      "model/ssd300_vgg16.ini",
      "torchvision_ssd300_vgg16.map",
      {NULL},
      90,
      {"0", "1", "2", "3", "4", "5"},
+     false,
      false},
     {"net-retinanet_resnet50_fpn_91.json",
      "model/retinanet_r50_fpn.ini, model/dialect/retinanet_torchvision.ini",
@@ -41,8 +45,28 @@ static const network networks[] = {
      {NULL},
      91,
      {"0", "1", "2", "p6", "p7"},
+     true,
+     false},
+    {"net-ssd300_resnet50_nvidia_81.json",
+     "model/ssd300_resnet50.ini, model/dialect/ssd_nvidia.ini",
+     "nvidia_ssd300_resnet.map",
+     {NULL},
+     80,
+     {"map0", "map1", "map2", "map3", "map4", "map5"},
+     true,
      true},
 };
+
+/* x[rows][columns] as [columns][rows]; frees x. */
+static float *turned(float *x, uint64_t n, uint64_t columns)
+{
+    const uint64_t rows = n / columns;
+    float *y = malloc(n * sizeof *y);
+    for (uint64_t i = 0; i < n; i++)
+        y[i % columns * rows + i / columns] = x[i];
+    free(x);
+    return y;
+}
 
 static void run(gold_tally *t, const network *n, const char *device)
 {
@@ -62,7 +86,8 @@ static void run(gold_tally *t, const network *n, const char *device)
         float *image = malloc(pixels * sizeof *image);
         gold_fill_u(image, pixels, "input");
         const sodet_graph *graph = sd_program_graph(g.program);
-        static const char *const ours[] = {"raw/logits", "raw/codes"}, *const theirs[] = {"cls_logits", "bbox_regression"};
+        static const char *const ours[] = {"raw/logits", "raw/codes"}, *const theirs[][2] = {{"cls_logits", "bbox_regression"},
+                                                                                             {"conf", "loc"}};
         rig_io io[12] = {{"image", image, NULL, pixels}};
         uint32_t n_io = 1;
         for (uint32_t i = 0; i < 8; i++) {
@@ -82,9 +107,11 @@ static void run(gold_tally *t, const network *n, const char *device)
         }
         CHECK_OK(rig_run(&g, io, &err));
         for (uint32_t i = 1; i < n_io; i++) {
-            const gold *record =
-                i < 3 ? gold_path(root, "outputs", theirs[i - 1], NULL) : gold_path(root, "feature_maps", n->feature[i - 3], NULL);
+            const gold *record = i < 3 ? gold_path(root, "outputs", theirs[n->by_column][i - 1], NULL)
+                                       : gold_path(root, "feature_maps", n->feature[i - 3], NULL);
             snprintf(what, sizeof what, "%s %s %s", device, n->file, io[i].name);
+            if (i < 3 && n->by_column)
+                io[i].out = turned(io[i].out, io[i].n, i == 1 ? n->classes + 1 : 4);
             gold_compare(t, what, record, io[i].out, io[i].n, 2e-5);
             free(io[i].out);
             free((char *)(uintptr_t)io[i].name);

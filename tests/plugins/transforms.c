@@ -642,6 +642,32 @@ static void partners(void)
     close_bench(&b);
 }
 
+/* In a picture of 400x100 the bound on the aspect holds in pixels, or for the fractions of the two sides, which are four times apart. */
+static void crop_aspect(void)
+{
+    static const struct {
+        const char *sides;
+        double least, most; /* of width / height in pixels */
+    } ways[] = {{"free", 1.2 /* 0.3 of 400 by 100 */, 2}, {"fractions", 2, 8}, {"ratio", 2, 8}};
+    for (uint32_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        char chain[120];
+        snprintf(chain, sizeof chain, "plugin = ssd_crop\nchoice = draw\niou = 0\nwhole = no\nneed_centre = no\nsides = %s", ways[w].sides);
+        bench b;
+        open_bench(&b, (source){400, 100, 1, {{190, 40, 210, 60}}}, (const char *const[]){chain, NULL});
+        double least = INFINITY, most = 0;
+        for (uint64_t i = 0; i < 64 * 4; i++) {
+            uint32_t width, height;
+            sodet_sample_size(prepare(&b, i / 64, i % 64), &width, &height);
+            least = fmin(least, (width + 1) / (double)height); /* the sides lost their fractions */
+            most = fmax(most, width / (height + 1.0));
+        }
+        printf("sides = %s: width / height %.2f to %.2f\n", ways[w].sides, least, most);
+        CHECK(least >= ways[w].least && most <= ways[w].most);
+        CHECK(least <= ways[w].least * 1.4 && most >= ways[w].most / 1.4); /* the whole range is used */
+        close_bench(&b);
+    }
+}
+
 static double spent_here(void) /* processor seconds of this thread */
 {
     struct timespec t;
@@ -684,6 +710,7 @@ int main(void)
     resize_modes();
     maps();
     o_16_crop();
+    crop_aspect();
     colour();
     partners();
     speed();

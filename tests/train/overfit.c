@@ -1,5 +1,5 @@
 /* labels: big */
-/* Four detectors out of one configuration, by its lines for backbone, neck, head and loss; each learns eight pictures by heart. And a
+/* Five detectors out of one configuration, by its lines for backbone, neck, head and loss; each learns eight pictures by heart. And a
  * RetinaNet on pictures of different shapes, whose ratio is kept: several plans in one run. */
 #include "core/data/decode.h"
 #include "core/train/run.h"
@@ -22,11 +22,15 @@ static const char one_ini[] = "[run]\nseed = 3\nthreads = 1\n"
                               "[checkpoint]\nevery = 0\n";
 
 static const struct {
-    const char *name, *lines[12];
+    const char *name, *lines[20];
 } pairings[] = {
     {"vgg16 + ssd_extras + ssd + multibox",
      {"backbone.plugin=vgg16", "backbone.width=0.1", "neck.plugin=ssd_extras", "neck.width=0.1", "head.plugin=ssd", "loss.plugin=multibox",
       "input.size=272x272", "train.batch=2", "train.init=he"}},
+    {"resnet50 up to C4 at stride 8 + ssd_extras + ssd + multibox, as NVIDIA",
+     {"backbone.depth=50", "backbone.width=0.125", "backbone.first_level=4", "backbone.last_level=4", "backbone.last_stride=1",
+      "neck.plugin=ssd_extras", "neck.lead=yes", "neck.norm=yes", "neck.extra_levels=3", "head.plugin=ssd", "loss.plugin=multibox",
+      "head.order=shape", "head.clip=centre", "head.match_strict=yes", "head.claim=best", "loss.normaliser=image"}},
     {"resnet18 + fpn + retinanet + focal", {NULL}},
     {"resnet18 + fpn + ssd + focal", {"head.plugin=ssd", "backbone.width=0.125", "train.batch=2"}},
     {"tinyssd + none + ssd + multibox",
@@ -37,7 +41,7 @@ enum { PAIRINGS = sizeof pairings / sizeof pairings[0] };
 
 static void start(uint32_t i)
 {
-    const char *lines[16];
+    const char *lines[24];
     char output[40];
     uint32_t n = 0;
     while (pairings[i].lines[n])

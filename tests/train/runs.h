@@ -39,7 +39,7 @@ static const char runs_tiny[] = "[run]\nseed = 5\nthreads = 1\n"
                                 "[train]\nbatch = 4\nlog_every = 1\n"
                                 "[checkpoint]\nevery = 0\n";
 
-enum { RUNS_PATIENCE = 300 /* seconds: whoever takes longer hangs */, RUNS_SAID = 8000, RUNS_SLOTS = 4 };
+enum { RUNS_PATIENCE = 300 /* seconds: whoever takes longer hangs */, RUNS_SAID = 8000, RUNS_SLOTS = 5 };
 typedef struct runs_outcome {
     sodet_status status;
     sodet_err err;

@@ -2,11 +2,12 @@
  *
  * Where a bottleneck that halves the map has its stride is a matter of style: on the 3x3 (torchvision; "v1.5") or on the first 1x1
  * (the authors' Caffe models, Detectron). The shapes are the same, so weights of the wrong style load and cost several points of AP.
+ * last_level = 4 with last_stride = 1 is the cut that NVIDIA's and MLPerf's SSD take: C4 at stride 8, no C5.
  * Convolution and norm parameters of the backbone alone: 11,176,512 (18), 21,284,672 (34), 23,508,032 (50), 42,500,160 (101). */
 #include "sodet/detection.h"
 
 typedef struct resnet_cfg {
-    uint32_t depth, stride_on, frozen_stages, frozen_norm, first_level;
+    uint32_t depth, stride_on, frozen_stages, frozen_norm, first_level, last_level, last_stride;
     double width;
 } resnet_cfg;
 
@@ -22,6 +23,9 @@ static const sodet_opt options[] = {
                    "stages that are not trained: 1 the stem, 2 stem and C2 (usual when fine-tuning), ... 5 all"),
     SODET_OPT_BOOL(resnet_cfg, frozen_norm, "no", "batch norms keep their statistics, scales and shifts (needs pretrained weights)"),
     SODET_OPT_UINT(resnet_cfg, first_level, "3", 2, 5, "finest feature map handed on: 3 is C3 at stride 8"),
+    SODET_OPT_UINT(resnet_cfg, last_level, "5", 2, 5, "coarsest feature map; the stages behind it are left out"),
+    SODET_OPT_UINT(resnet_cfg, last_stride, "2", 1, 2,
+                   "what last_level's stage divides its map by; 1 leaves it as fine as that of the stage before [NVIDIA, MLPerf]"),
     SODET_OPT_DOUBLE(resnet_cfg, width, "1", 0.01, 16, "factor on every number of channels"),
 };
 
@@ -31,6 +35,14 @@ typedef struct stage {
     sodet_param weight;
     uint32_t norm_flags;
 } stage;
+
+static sodet_status validate(const void *cfg_, sodet_err *err)
+{
+    const resnet_cfg *cfg = cfg_;
+    if (cfg->first_level > cfg->last_level)
+        return sodet_fail_option(err, "last_level", "below first_level = %u: no feature map would be left", cfg->first_level);
+    return SODET_OK;
+}
 
 static sodet_value conv_norm(sodet_graph *g, const stage *s, const char *conv, const char *norm, sodet_value x, uint32_t out,
                              uint32_t kernel, uint32_t stride)
@@ -79,22 +91,26 @@ static sodet_status build(const void *self, sodet_graph *g, sodet_value image, s
     sodet_value x = sodet_relu(g, conv_norm(g, &s, "conv1", "norm1", image, sodet_widen(64, cfg->width), 7, 2));
     x = sodet_max_pool(g, x, SODET_POOL(.kernel = 3, .stride = 2, .pad = 1));
 
-    for (uint32_t level = 2; level <= 5; level++) {
+    uint32_t cell = 4; /* input pixels from one to the next */
+    for (uint32_t level = 2; level <= cfg->last_level; level++) {
         const uint32_t frozen = cfg->frozen_stages >= level;
         s.weight.lr = frozen ? SODET_FROZEN : 0;
         s.norm_flags = frozen ? SODET_NORM_FROZEN : norm_flags;
         const uint32_t channels = sodet_widen(32u << (level - 1), cfg->width);
+        const uint32_t shrink = level == 2 ? 1 : level == cfg->last_level ? cfg->last_stride : 2;
         for (uint32_t b = 0; b < blocks[cfg->depth][level - 2]; b++) {
-            const uint32_t stride = b == 0 && level > 2 ? 2 : 1;
+            const uint32_t stride = b == 0 ? shrink : 1;
             sodet_enter(g, "layer%u/%u", level - 1, b);
             x = cfg->depth >= DEPTH_50 ? bottleneck(g, &s, x, channels, stride) : basic_block(g, &s, x, channels, stride);
             sodet_leave(g);
         }
+        cell *= shrink;
         if (level >= cfg->first_level)
-            sodet_emit_feature(g, out, x, 1u << level);
+            sodet_emit_feature(g, out, x, cell);
     }
     return sodet_graph_status(g, err);
 }
 
 static const sodet_backbone_ops ops = {.struct_size = sizeof ops, .build = build};
-SODET_PLUGIN(SODET_KIND_BACKBONE, "resnet", "ResNet 18, 34, 50, 101: feature maps C2 to C5", resnet_cfg, options, .ops = &ops);
+SODET_PLUGIN(SODET_KIND_BACKBONE, "resnet", "ResNet 18, 34, 50, 101: feature maps C2 to C5", resnet_cfg, options, .validate = validate,
+             .ops = &ops);

@@ -5,7 +5,7 @@
  *   ssd.pytorch  hue = 18, clamp = no, channels = 0.5
  *   GluonCV      saturation_in = luma, hue = 180 (its angle is 18 pi: any), clamp = no
  *   torchvision  brightness = 0, gain = 0.875, 1.125, centre = mean, saturation_in = luma, hue = 18, channels = 0.5
- *   NVIDIA       brightness = 0, gain = 0.875, 1.125, centre = middle, hue = 0.5, probability = 1 */
+ *   NVIDIA       brightness = 0, gain = 0.875, 1.125, centre = middle, saturation_in = luma, hue = 0.5, probability = 1 */
 #include <math.h>
 
 #include "sodet/data.h"

@@ -5,7 +5,8 @@
  *                meets the bound; sides from a scale and a ratio                     choice = pool,  accept = one, sides = ratio   (default)
  *   GluonCV      as Caffe, but all objects must meet it                              choice = pool,  accept = all, sides = ratio
  *   torchvision  a bound (or the whole picture) is drawn, tried, else drawn anew     choice = draw,  accept = one, sides = free, trials = 40
- *   MLPerf, NVIDIA  the same with one trial and all objects                          choice = draw,  accept = all, sides = free, trials = 1
+ *   MLPerf, NVIDIA  the same with one trial and all objects, and the aspect is that of the two fractions that are drawn
+ *                                                                                    choice = draw,  accept = all, sides = fractions, trials = 1
  *   ssd.pytorch  as torchvision with 0.5 left out; its bound is never in force (min is compared with an upper limit of infinity):
  *                                                                                    choice = draw, iou = 0, sides = free
  * An object stays if its centre is strictly inside the patch; it is clipped to it. */
@@ -18,8 +19,8 @@ enum { POOL, DRAW };
 static const char *const choices[] = {"pool", "draw", NULL};
 enum { ONE, ALL };
 static const char *const accepts[] = {"one", "all", NULL};
-enum { RATIO, FREE };
-static const char *const shapes[] = {"ratio", "free", NULL};
+enum { RATIO, FREE, FRACTIONS };
+static const char *const shapes[] = {"ratio", "free", "fractions", NULL};
 enum { ROUNDS = 50 /* of drawing a bound anew */, MOST_BOUNDS = 32 };
 
 typedef struct crop_cfg {
@@ -32,7 +33,7 @@ static const sodet_opt options[] = {
                       "bounds: least overlap of patch and object, intersection over union"),
     SODET_OPT_DOUBLES(crop_cfg, scale, "0.3, 1", 2, 0.01, 1, "of the picture's sides (sides = free) or of both together (ratio)"),
     SODET_OPT_DOUBLES(crop_cfg, aspect, "0.5, 2", 2, 0.01, 100,
-                      "least and greatest ratio of the patch's width and height, in units of the picture's"),
+                      "least and greatest ratio of the patch's width and height: in pixels (sides = free), or in units of the picture's"),
     SODET_OPT_UINT(crop_cfg, trials, "50", 1, 10000, "patches tried for a bound"),
     SODET_OPT_ENUM(
         crop_cfg, choice, "pool", choices,
@@ -40,7 +41,8 @@ static const sodet_opt options[] = {
     SODET_OPT_ENUM(crop_cfg, accept, "one", accepts,
                    "one: some object meets the bound [Caffe, torchvision]; all: every one does [GluonCV, MLPerf]"),
     SODET_OPT_ENUM(crop_cfg, sides, "ratio", shapes,
-                   "ratio: scale and aspect are drawn [Caffe, GluonCV]; free: width and height are [ssd.pytorch, torchvision]"),
+                   "ratio: scale and aspect are drawn [Caffe, GluonCV]; free: width and height are [ssd.pytorch, torchvision]; fractions: "
+                   "as free, but aspect holds for them as fractions of the picture's [MLPerf, NVIDIA]"),
     SODET_OPT_BOOL(crop_cfg, whole, "yes", "the whole picture is one of the choices"),
     SODET_OPT_BOOL(crop_cfg, unbounded, "yes", "a patch without any bound is one of the choices"),
     SODET_OPT_BOOL(crop_cfg, need_centre, "yes", "a patch without the centre of an object does not count [all but Caffe]"),
@@ -77,7 +79,7 @@ static int draw_patch(const crop_cfg *c, sodet_stream *r, uint32_t width, uint32
     } else {
         w = sodet_stream_uniform(r, c->scale.v[0], c->scale.v[1]);
         h = sodet_stream_uniform(r, c->scale.v[0], c->scale.v[1]);
-        double a = w * width / (h * height);
+        double a = c->sides == FREE ? w * width / (h * height) : w / h;
         if (!(a >= c->aspect.v[0] && a <= c->aspect.v[1]))
             return 0;
     }
