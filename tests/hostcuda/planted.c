@@ -3,10 +3,8 @@
  * developer would see. Those that only a sanitizer sees are run in its build. */
 #include "internal.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "check.h"
+#include "child.h"
 #include "test_planted.h"
 
 static cudaStream_t stream, second, foreign; /* two of device 0, one of device 1 */
@@ -294,30 +292,6 @@ static int run_bug(const char *name)
     return 2;
 }
 
-/* What a child that runs the bug says on its standard error. */
-static void listen_to(const char *program, const char *name, char *text, size_t size)
-{
-    int pipe_ends[2];
-    if (pipe(pipe_ends) != 0)
-        return;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(pipe_ends[1], STDERR_FILENO);
-        close(pipe_ends[0]);
-        close(pipe_ends[1]);
-        execl(program, program, name, (char *)NULL);
-        _exit(127);
-    }
-    close(pipe_ends[1]);
-    size_t length = 0;
-    for (ssize_t n; (n = read(pipe_ends[0], text + length, size - 1 - length)) > 0;)
-        length += (size_t)n;
-    text[length] = 0;
-    close(pipe_ends[0]);
-    waitpid(child, NULL, 0);
-}
-
 int main(int n, char **arguments)
 {
     if (n > 1)
@@ -328,7 +302,7 @@ int main(int n, char **arguments)
         if (bugs[i].seen != EVERY && bugs[i].seen != BUILD)
             continue;
         run++;
-        listen_to("/proc/self/exe", bugs[i].name, text, sizeof text);
+        child_run((const char *const[4]){bugs[i].name}, text, sizeof text);
         for (int k = 0; k < 2 && bugs[i].found[k]; k++) {
             check_count();
             if (!strstr(text, bugs[i].found[k]))
