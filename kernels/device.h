@@ -3,6 +3,7 @@
  *
  *   SODET_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)      <<<>>>; a template instance goes in parentheses
  *   SODET_DYN_SHARED(type, name)                                      the launch's dynamic shared memory
+ *   SODET_UNROLL                                                      before a loop of fixed length over arrays: they stay in registers
  *   SODET_HD                                                          functions for host and device (sodet/base.h)
  *
  * threadIdx .. gridDim, __syncthreads{,_count,_or,_and}, __syncwarp, __shfl_{,up,down,xor}_sync, __{ballot,any,all}_sync, atomics on
@@ -19,11 +20,13 @@
 #include <cuda_runtime.h>
 #define SODET_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                                       \
     kernel<<<(grid), (block), (shared_bytes), (cudaStream_t)(stream)>>>(__VA_ARGS__)
+#define SODET_UNROLL _Pragma("unroll")
 #define SODET_DYN_SHARED(type, name)                                                                                                       \
     extern __shared__ __align__(16) unsigned char sodet_dyn_shared[];                                                                      \
     type *name = (type *)sodet_dyn_shared
 #else
 #include "hostcuda.h"
+#define SODET_UNROLL
 #endif
 
 #include "plugins/backend/cuda/kernel.h"

@@ -86,14 +86,14 @@ template <class T, int V> struct alignas(sizeof(T) * V) device_pack {
 template <class T, int V> static __device__ __forceinline__ void device_load(float (&to)[V], const T *from)
 {
     const device_pack<T, V> p = *reinterpret_cast<const device_pack<T, V> *>(from);
-#pragma unroll
+    SODET_UNROLL
     for (int k = 0; k < V; k++)
         to[k] = device_wide(p.v[k]);
 }
 template <class T, int V> static __device__ __forceinline__ void device_store(T *to, const float (&from)[V])
 {
     device_pack<T, V> p;
-#pragma unroll
+    SODET_UNROLL
     for (int k = 0; k < V; k++)
         device_set(&p.v[k], from[k]);
     *reinterpret_cast<device_pack<T, V> *>(to) = p;
@@ -111,7 +111,7 @@ template <class T, int V, class F> static __global__ void device_flat_1(T *y, co
         float v[V];
         if (i + V <= n) {
             device_load<T, V>(v, a + i);
-#pragma unroll
+            SODET_UNROLL
             for (int k = 0; k < V; k++)
                 v[k] = f(v[k]);
             device_store<T, V>(y + i, v);
@@ -128,7 +128,7 @@ template <class T, int V, class F> static __global__ void device_flat_2(T *y, co
         if (i + V <= n) {
             device_load<T, V>(v, a + i);
             device_load<T, V>(w, b + i);
-#pragma unroll
+            SODET_UNROLL
             for (int k = 0; k < V; k++)
                 v[k] = f(v[k], w[k]);
             device_store<T, V>(y + i, v);

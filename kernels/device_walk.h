@@ -71,15 +71,15 @@ template <class I, int K> struct device_steps {
     int64_t stride[K][SODET_MAX_RANK];
     __device__ __forceinline__ void at(I i, int64_t (&place)[K]) const
     {
-#pragma unroll
+        SODET_UNROLL
         for (int k = 0; k < K; k++)
             place[k] = 0;
-#pragma unroll
+        SODET_UNROLL
         for (int d = SODET_MAX_RANK - 1; d >= 0; d--)
             if ((uint32_t)d < rank) {
                 const I rest = dim[d].quotient(i), c = i - rest * dim[d].by;
                 i = rest;
-#pragma unroll
+                SODET_UNROLL
                 for (int k = 0; k < K; k++)
                     place[k] += (int64_t)c * stride[k][d];
             }

@@ -12,7 +12,7 @@ static __global__ void decode_boxes(float *y, const float *code, const float *an
 {
     for (int64_t i = device_thread(); i < n; i += device_threads()) {
         const float *c = code + 4 * i, *a = anchor + i % table * 4;
-#pragma unroll
+        SODET_UNROLL
         for (int d = 0; d < 2; d++) {
             const double most = d == 0 ? attr.clip_width : attr.clip_height;
             double grow = (double)c[d + 2] * attr.variance[d + 2];

@@ -10,7 +10,7 @@ static __global__ void encode_boxes(float *y, const int32_t *index, const float 
         const int32_t k = index[i];
         const bool none = k < 0 || k >= boxes;
         const float *t = truth + 4 * (none ? 0 : i / anchors * boxes + k), *a = anchor + i % anchors * 4;
-#pragma unroll
+        SODET_UNROLL
         for (int d = 0; d < 2; d++) {
             float at = 0, grow = 0;
             if (!none) {

@@ -18,7 +18,7 @@ template <class U> static __global__ void exchange(U *y, const U *x, planes p)
     __shared__ U tile[TILE][TILE + 1];
     for (int64_t t = blockIdx.x; t < p.n * p.tiles_all; t += gridDim.x) {
         int64_t plane = t / p.tiles_all, in_plane = t % p.tiles_all, from = 0, to = 0;
-#pragma unroll
+        SODET_UNROLL
         for (int d = 0; d < 3; d++) {
             const int64_t c = plane % p.dim[d];
             plane /= p.dim[d];

@@ -41,7 +41,7 @@ template <class U, class I> static __global__ void put_back(U *dx, const U *dy, 
         I rest = (I)i;
         int64_t at = 0;
         bool inside = true;
-#pragma unroll
+        SODET_UNROLL
         for (int d = SODET_MAX_RANK - 1; d >= 0; d--)
             if ((uint32_t)d < dims.rank) {
                 const I q = dims.dim[d].quotient(rest);
