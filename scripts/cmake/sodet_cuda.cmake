@@ -2,17 +2,27 @@
 # system's places and in the nvidia-* wheels of the Python environment that is active (or of the one that SODET_CUDA_WHEELS names: the folder
 # site-packages/nvidia).
 #
-#   SODET_CUDA = auto | on | off      on: what is missing is an error; auto: backend/cuda is then left out, and a line says why
+#   SODET_CUDA = auto | on | off | headers   on: what is missing is an error; auto: backend/cuda is then left out, and a line says why;
+#                                     headers: left out in any case, but for its sources over tests/hostcuda
+#   SODET_CUDA_ARCHITECTURES          of the GPUs that are here; 80-real;90-real;100-real;120 where there is none, for a release
 #   SODET_CUDA_HEADERS                true if the headers are there: what tests/hostcuda needs; it compiles the same sources for the CPU
 #   SODET_CUDA_BUILD                  true if backend/cuda is built
 #   SODET_CUDA_INCLUDES               the folders of the headers
-set(SODET_CUDA auto CACHE STRING "CUDA backend: auto, on or off")
-set_property(CACHE SODET_CUDA PROPERTY STRINGS auto on off)
+set(SODET_CUDA auto CACHE STRING "CUDA backend: auto, on, off, or headers for its tests alone")
+set_property(CACHE SODET_CUDA PROPERTY STRINGS auto on off headers)
 set(SODET_CUDA_WHEELS "" CACHE PATH "folder nvidia of a Python environment's site-packages")
+execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE here ERROR_QUIET RESULT_VARIABLE none)
+string(REGEX MATCHALL "[0-9]+[.][0-9]+" here "${here}")
+string(REPLACE "." "" here "${here}")
+list(REMOVE_DUPLICATES here)
+if(none OR NOT here)
+    set(here "80-real;90-real;100-real;120")
+endif()
+set(SODET_CUDA_ARCHITECTURES "${here}" CACHE STRING "what the kernels are compiled for; a number without -real also as PTX")
 set(SODET_CUDA_HEADERS FALSE)
 set(SODET_CUDA_BUILD FALSE)
-if(NOT SODET_CUDA MATCHES "^(auto|on|off)$")
-    message(FATAL_ERROR "SODET_CUDA=${SODET_CUDA}: use auto, on or off")
+if(NOT SODET_CUDA MATCHES "^(auto|on|off|headers)$")
+    message(FATAL_ERROR "SODET_CUDA=${SODET_CUDA}: use auto, on, off or headers")
 endif()
 if(SODET_CUDA STREQUAL "off")
     return()
@@ -70,8 +80,16 @@ if(missing AND SODET_CUDA STREQUAL "on")
         "Python environment that has them in SODET_CUDA_WHEELS")
 elseif(missing)
     message(STATUS "CUDA backend: left out, ${missing} not found")
+elseif(SODET_CUDA STREQUAL "headers")
+    message(STATUS "CUDA backend: left out as asked for")
 elseif(SODET_SANITIZE OR SODET_COVERAGE OR SODET_FUZZ)
     message(STATUS "CUDA backend: left out, nvcc's objects know no sanitizers")
 else()
     set(SODET_CUDA_BUILD TRUE)
+    set(CMAKE_CUDA_COMPILER ${SODET_NVCC})
+    set(CMAKE_CUDA_ARCHITECTURES ${SODET_CUDA_ARCHITECTURES})
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
 endif()

@@ -1,0 +1,211 @@
+/* Devices of one process that reduce among each other by NCCL: a thread and a communicator per device, none of them ever blocking.
+ *
+ * A rank that is gone makes NCCL's kernels wait for ever, so nobody waits for a stream without looking here (cuda_wait). An abort is a
+ * flag: each thread that sees it aborts its own communicator, which ends its kernels. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "plugins/backend/cuda/cuda.h"
+#include "plugins/backend/cuda/nccl.h"
+
+typedef struct member {
+    ncclComm_t comm;
+    _Atomic uint64_t met;      /* collectives it has come to; the first is joining */
+    _Atomic uint64_t waits_ns; /* when it began to wait for the device; 0: it does not */
+} member;
+
+struct cuda_group {
+    uint32_t n;
+    const cuda_nccl *nccl;
+    ncclUniqueId id;
+    _Atomic bool aborted;
+    member *members;
+};
+
+static uint64_t now_ns(void)
+{
+    return (uint64_t)(sd_now() * 1e9) + 1;
+}
+
+static sodet_status nccl_failed(const cuda_device *d, ncclResult_t r, const char *what, sodet_err *err)
+{
+    const cuda_nccl *nccl = d->group->nccl;
+    const char *more = d->group->members[d->rank].comm ? nccl->GetLastError(d->group->members[d->rank].comm) : NULL;
+    return SODET_FAIL(err, SODET_E_DEVICE, "%s: NCCL: %s%s%s", what, nccl->GetErrorString(r), more && *more ? ": " : "", more ? more : "");
+}
+
+sodet_status cuda_group_open(uint32_t n, cuda_group **out, sodet_err *err)
+{
+    *out = NULL;
+    const cuda_nccl *nccl;
+    sodet_status s = cuda_nccl_load(&nccl, err);
+    if (s != SODET_OK)
+        return s;
+    cuda_group *g = sd_alloc(1, sizeof *g);
+    member *members = sd_alloc(n, sizeof *members);
+    if (!g || !members) {
+        sd_free(g);
+        sd_free(members);
+        return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a group of %u devices", n);
+    }
+    g->n = n;
+    g->nccl = nccl;
+    g->members = members;
+    ncclResult_t r = nccl->GetUniqueId(&g->id);
+    if (r != ncclSuccess) {
+        cuda_group_close(g);
+        return SODET_FAIL(err, SODET_E_DEVICE, "a group of %u devices: NCCL: %s", n, nccl->GetErrorString(r));
+    }
+    *out = g;
+    return SODET_OK;
+}
+
+void cuda_group_close(cuda_group *g)
+{
+    if (!g)
+        return;
+    sd_free(g->members);
+    sd_free(g);
+}
+
+void cuda_group_abort(cuda_group *g)
+{
+    atomic_store(&g->aborted, true);
+}
+
+void cuda_group_waits(cuda_device *d, bool waits)
+{
+    if (d->group)
+        atomic_store(&d->group->members[d->rank].waits_ns, waits ? now_ns() : 0);
+}
+
+uint32_t cuda_group_awaited(cuda_group *g, double *seconds)
+{
+    uint64_t most = 0, least = UINT64_MAX, since = 0;
+    uint32_t who = UINT32_MAX;
+    *seconds = 0;
+    for (uint32_t r = 0; r < g->n; r++) {
+        const uint64_t met = atomic_load(&g->members[r].met), waits = atomic_load(&g->members[r].waits_ns);
+        if (met > most)
+            most = met;
+        if (met < least) {
+            least = met;
+            who = r;
+        }
+        if (waits && (!since || waits < since))
+            since = waits;
+    }
+    if (!since || least == most)
+        return UINT32_MAX;
+    *seconds = (double)(now_ns() - since) * 1e-9;
+    return who;
+}
+
+static void end_communicator(cuda_device *d)
+{
+    member *m = &d->group->members[d->rank];
+    if (m->comm)
+        d->group->nccl->CommAbort(m->comm);
+    m->comm = NULL;
+}
+
+sodet_status cuda_group_check(cuda_device *d, sodet_err *err)
+{
+    cuda_group *g = d->group;
+    member *m = &g->members[d->rank];
+    ncclResult_t state = ncclSuccess;
+    if (atomic_load(&g->aborted)) {
+        end_communicator(d);
+        return SODET_FAIL(err, SODET_E_DEVICE, "another device of the group failed; this one stopped waiting for it");
+    }
+    if (!m->comm)
+        return SODET_FAIL(err, SODET_E_DEVICE, "this device has left its group");
+    ncclResult_t r = g->nccl->CommGetAsyncError(m->comm, &state);
+    if (r == ncclSuccess && (state == ncclSuccess || state == ncclInProgress))
+        return SODET_OK;
+    sodet_status s = nccl_failed(d, r == ncclSuccess ? state : r, "a collective", err);
+    atomic_store(&g->aborted, true);
+    end_communicator(d);
+    return s;
+}
+
+/* A call on a communicator that does not block comes back at once; this waits until it has been taken. */
+static sodet_status taken(cuda_device *d, ncclResult_t r, const char *what, sodet_err *err)
+{
+    member *m = &d->group->members[d->rank];
+    sodet_status s = SODET_OK;
+    ncclResult_t state = r;
+    cuda_group_waits(d, true);
+    while (state == ncclInProgress && (s = cuda_group_check(d, err)) == SODET_OK) {
+        d->group->nccl->CommGetAsyncError(m->comm, &state);
+        if (state == ncclInProgress)
+            usleep(20);
+    }
+    cuda_group_waits(d, false);
+    return s == SODET_OK && state != ncclSuccess ? nccl_failed(d, state, what, err) : s;
+}
+
+sodet_status cuda_group_join(cuda_device *d, sodet_err *err)
+{
+    cuda_group *g = d->group;
+    member *m = &g->members[d->rank];
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    atomic_fetch_add(&m->met, 1);
+    ncclResult_t r = g->nccl->CommInitRankConfig(&m->comm, (int)g->n, g->id, (int)d->rank, &config);
+    return taken(d, r, "joining the group of devices", err);
+}
+
+void cuda_group_leave(cuda_device *d)
+{
+    if (!d->group || !d->group->members[d->rank].comm)
+        return;
+    member *m = &d->group->members[d->rank];
+    if (atomic_load(&d->group->aborted)) {
+        end_communicator(d);
+        return;
+    }
+    if (taken(d, d->group->nccl->CommFinalize(m->comm), "leaving the group of devices", NULL) == SODET_OK && m->comm)
+        d->group->nccl->CommDestroy(m->comm);
+    else
+        end_communicator(d);
+    m->comm = NULL;
+}
+
+sodet_status cuda_group_sum(cuda_device *d, const cuda_part *part, uint32_t n, sodet_err *err)
+{
+    if (!d->group) {
+        cudaError_t e = cudaSuccess;
+        for (uint32_t i = 0; e == cudaSuccess && i < n; i++)
+            if (part[i].in != part[i].out)
+                e = cudaMemcpyAsync(part[i].out, part[i].in, part[i].elements * sizeof(float), cudaMemcpyDeviceToDevice, d->comm);
+        return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy on the device", err);
+    }
+    sodet_status s = cuda_group_check(d, err);
+    if (s != SODET_OK)
+        return s;
+    const cuda_nccl *nccl = d->group->nccl;
+    member *m = &d->group->members[d->rank];
+    atomic_fetch_add(&m->met, 1);
+    ncclResult_t r = nccl->GroupStart(), end;
+    for (uint32_t i = 0; i < n && (r == ncclSuccess || r == ncclInProgress); i++)
+        if (part[i].elements)
+            r = nccl->AllReduce(part[i].in, part[i].out, part[i].elements, ncclFloat32, ncclSum, m->comm, d->comm);
+    end = nccl->GroupEnd();
+    return taken(d, r == ncclSuccess || r == ncclInProgress ? end : r, "the sum over the devices", err);
+}
+
+sodet_status cuda_group_gather(cuda_device *d, const void *in, void *out, uint64_t bytes, sodet_err *err)
+{
+    if (!d->group) {
+        cudaError_t e = cudaMemcpyAsync(out, in, bytes, cudaMemcpyDeviceToDevice, d->comm);
+        return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy on the device", err);
+    }
+    sodet_status s = cuda_group_check(d, err);
+    if (s != SODET_OK || !bytes)
+        return s;
+    member *m = &d->group->members[d->rank];
+    atomic_fetch_add(&m->met, 1);
+    return taken(d, d->group->nccl->AllGather(in, out, bytes, ncclUint8, m->comm, d->comm), "gathering from the devices", err);
+}

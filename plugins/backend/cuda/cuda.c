@@ -1,0 +1,338 @@
+/* backend/cuda: NVIDIA's GPUs: convolutions by cuDNN, own kernels for everything else, NCCL where several devices take part. See cuda.h.
+ *
+ * The same sources are compiled for the CPU over a shim (tests/hostcuda) and are then called cuda_host. */
+#include "plugins/backend/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef SODET_CUDA_NAME
+#define SODET_CUDA_NAME "cuda"
+#endif
+
+static const sodet_opt options[] = {
+    SODET_OPT_BOOL(
+        cuda_config, deterministic, "no",
+        "take only algorithms of cuDNN that give the same bits in every run; own kernels always do. Some convolutions get slower"),
+    SODET_OPT_BOOL(cuda_config, tf32, "no", "let fp32 convolutions round their factors to 10 bits of mantissa: several times faster"),
+    SODET_OPT_BYTES(cuda_config, workspace, "1GiB", 0, 1ull << 40, "working memory that one convolution may ask for"),
+};
+
+/* ---- errors ---- */
+sodet_status cuda_failed(cudaError_t e, const char *what, sodet_err *err)
+{
+    const char *name = cudaGetErrorName(e), *text = cudaGetErrorString(e);
+    (void)cudaGetLastError(); /* handled here: the next call shall not report it again */
+    switch (e) {
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorNoDevice: {
+        int driver = 0, runtime = 0;
+        (void)cudaDriverGetVersion(&driver);
+        (void)cudaRuntimeGetVersion(&runtime);
+        if (driver)
+            return SODET_FAIL(
+                err, SODET_E_DEVICE,
+                "no usable CUDA device: %s (%s); the driver knows CUDA %d.%d, this build needs %d.%d: install a newer driver, or "
+                "write devices = cpu",
+                text, name, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        return SODET_FAIL(err, SODET_E_DEVICE,
+                          "no usable CUDA device: %s (%s); no driver was found, this build needs one for CUDA %d.%d: install it, or write "
+                          "devices = cpu",
+                          text, name, runtime / 1000, runtime % 1000 / 10);
+    }
+    case cudaErrorMemoryAllocation:
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: the device's memory ran out (%s)", what, name);
+    default:
+        return SODET_FAIL(err, SODET_E_DEVICE, "%s: %s (%s)", what, text, name);
+    }
+}
+
+sodet_status cuda_use(const cuda_device *d, sodet_err *err)
+{
+    cudaError_t e = cudaSetDevice(d->index);
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "choosing the device", err);
+}
+
+/* ---- devices ---- */
+static sodet_status devices(const void *self, uint32_t capacity, sodet_device_info *out, uint32_t *n, sodet_err *err)
+{
+    (void)self;
+    int count = 0;
+    *n = 0;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess)
+        return cuda_failed(e, "counting CUDA devices", err);
+    *n = count > 0 ? (uint32_t)count : 0;
+    for (uint32_t i = 0; i < *n && i < capacity; i++) {
+        struct cudaDeviceProp properties;
+        e = cudaGetDeviceProperties(&properties, (int)i);
+        if (e != cudaSuccess)
+            return cuda_failed(e, "asking for a device's properties", err);
+        out[i] = (sodet_device_info){.struct_size = sizeof out[i], .memory = properties.totalGlobalMem};
+        snprintf(out[i].name, sizeof out[i].name, "%.*s", (int)sizeof out[i].name - 1, properties.name);
+    }
+    return SODET_OK;
+}
+
+static void close_device(void *device)
+{
+    cuda_device *d = device;
+    if (!d)
+        return;
+    (void)cuda_use(d, NULL);
+    (void)cuda_wait(d, NULL);
+    cuda_group_leave(d);
+    for (uint64_t i = 0; i < d->n_convs; i++)
+        dnn_plan_free(&d->conv[i].plan);
+    sd_free(d->conv);
+    dnn_close(d->dnn);
+    for (uint32_t i = 0; i < CUDA_STAGES; i++) {
+        if (d->stage[i].memory)
+            cudaFreeHost(d->stage[i].memory);
+        if (d->stage[i].done)
+            cudaEventDestroy(d->stage[i].done);
+    }
+    if (d->comm)
+        cudaStreamDestroy(d->comm);
+    if (d->stream)
+        cudaStreamDestroy(d->stream);
+    sd_free(d);
+}
+
+static sodet_status check_precision(cuda_device *d, const sodet_device_options *o, sodet_err *err)
+{
+    static const uint32_t types[] = {
+        [SODET_PRECISION_FP32] = SODET_F32, [SODET_PRECISION_BF16] = SODET_BF16, [SODET_PRECISION_FP16] = SODET_F16};
+    if (o->precision == SODET_PRECISION_MIXED)
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                          "[run] precision = mixed: the CUDA backend computes in fp32, bf16 or fp16; write one of these");
+    d->map_type = types[o->precision];
+    int major = 0;
+    cudaError_t e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->index);
+    if (e != cudaSuccess)
+        return cuda_failed(e, "asking for the compute capability", err);
+    if (o->precision == SODET_PRECISION_BF16 && major < 8)
+        return SODET_FAIL(
+            err, SODET_E_UNSUPPORTED,
+            "[run] precision = bf16: device %d has compute capability %d.x and multiplies bf16 from 8.0 on; write fp16 or fp32", d->index,
+            major);
+    return SODET_OK;
+}
+
+static sodet_status make_streams(cuda_device *d, sodet_err *err)
+{
+    int least = 0, greatest = 0;
+    cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithPriority(&d->stream, cudaStreamNonBlocking, least);
+    if (e == cudaSuccess) /* a bucket that is ready goes first: many kernels are still to come, and its end is waited for */
+        e = cudaStreamCreateWithPriority(&d->comm, cudaStreamNonBlocking, greatest);
+    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_STAGES; i++)
+        e = cudaEventCreateWithFlags(&d->stage[i].done, cudaEventDisableTiming);
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "opening the device", err);
+}
+
+static sodet_status open_device(const void *self, uint32_t index, const sodet_device_options *o, void **device, sodet_err *err)
+{
+    *device = NULL;
+    cuda_device *d = sd_alloc(1, sizeof *d);
+    if (!d)
+        return cuda_out_of_memory(err);
+    d->config = self;
+    d->index = (int)index;
+    d->rank = o->rank;
+    d->world = o->group && o->world ? o->world : 1;
+    d->group = o->group;
+    sodet_status s = cuda_use(d, err);
+    if (s == SODET_OK)
+        s = check_precision(d, o, err);
+    if (s == SODET_OK)
+        s = make_streams(d, err);
+    const dnn_options dnn = {.workspace_limit = d->config->workspace, .deterministic = d->config->deterministic, .tf32 = d->config->tf32};
+    if (s == SODET_OK)
+        s = dnn_open(d->stream, &dnn, &d->dnn, err);
+    if (s == SODET_OK && d->group)
+        s = cuda_group_join(d, err);
+    if (s != SODET_OK) {
+        close_device(d);
+        return s;
+    }
+    *device = d;
+    return SODET_OK;
+}
+
+static uint32_t real_size(const void *device)
+{
+    (void)device;
+    return sizeof(float);
+}
+
+/* ---- memory ---- */
+static sodet_status alloc_memory(void *device, uint64_t bytes, void **out, sodet_err *err)
+{
+    cuda_device *d = device;
+    *out = NULL;
+    sodet_status s = cuda_use(d, err);
+    if (s != SODET_OK)
+        return s;
+    cudaError_t e = cudaMalloc(out, bytes ? bytes : 1);
+    if (e == cudaErrorMemoryAllocation) {
+        size_t available = 0, all = 0;
+        (void)cudaGetLastError();
+        (void)cudaMemGetInfo(&available, &all);
+        return SODET_FAIL(err, SODET_E_MEMORY,
+                          "device %d has %.0f MiB of its %.0f MiB free, and %.0f MiB were asked for: use a smaller batch (train.batch), "
+                          "precision = bf16, or more devices",
+                          d->index, (double)available / 1048576, (double)all / 1048576, (double)bytes / 1048576);
+    }
+    if (e == cudaSuccess)
+        e = cudaMemsetAsync(*out, 0, bytes, d->stream);
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "allocating device memory", err);
+}
+
+static void release_memory(void *device, void *memory, uint64_t bytes)
+{
+    cuda_device *d = device;
+    (void)bytes;
+    if (!memory)
+        return;
+    (void)cuda_use(d, NULL);
+    (void)cuda_wait(d, NULL);
+    cudaFree(memory);
+}
+
+/* Waits on the host with the group in view: whoever waits for a stream alone hangs when a rank is gone. */
+sodet_status cuda_wait(cuda_device *d, sodet_err *err)
+{
+    cudaStream_t streams[] = {d->stream, d->comm};
+    for (int i = 0; i < 2; i++) {
+        if (!streams[i])
+            continue;
+        cudaError_t e;
+        if (d->world == 1) {
+            e = cudaStreamSynchronize(streams[i]);
+        } else {
+            sodet_status s = SODET_OK;
+            cuda_group_waits(d, true);
+            while ((e = cudaStreamQuery(streams[i])) == cudaErrorNotReady && (s = cuda_group_check(d, err)) == SODET_OK)
+                usleep(50);
+            cuda_group_waits(d, false);
+            if (s != SODET_OK)
+                return s;
+        }
+        if (e != cudaSuccess)
+            return cuda_failed(e, "waiting for the device", err);
+    }
+    return SODET_OK;
+}
+
+/* A piece of pinned memory that no copy is at. */
+static sodet_status take_stage(cuda_device *d, uint64_t bytes, cuda_stage **out, sodet_err *err)
+{
+    cuda_stage *stage = &d->stage[d->next_stage++ % CUDA_STAGES];
+    cudaError_t e = stage->busy ? cudaEventSynchronize(stage->done) : cudaSuccess;
+    stage->busy = false;
+    if (e == cudaSuccess && stage->bytes < bytes) {
+        if (stage->memory)
+            e = cudaFreeHost(stage->memory);
+        stage->memory = NULL;
+        stage->bytes = 0;
+        if (e == cudaSuccess)
+            e = cudaMallocHost((void **)&stage->memory, bytes);
+        stage->bytes = e == cudaSuccess ? bytes : 0;
+    }
+    *out = stage;
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy to or from the device", err);
+}
+
+enum { STAGE_BYTES = 8 << 20 }; /* a piece of a longer copy: the next one is filled while it flies */
+
+sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err)
+{
+    cuda_device *d = device;
+    sodet_status s = cuda_use(d, err);
+    for (uint64_t at = 0; s == SODET_OK && at < bytes;) {
+        const uint64_t piece = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+        cuda_stage *stage;
+        s = take_stage(d, piece, &stage, err);
+        if (s != SODET_OK)
+            return s;
+        memcpy(stage->memory, (const char *)from + at, piece);
+        cudaError_t e = cudaMemcpyAsync((char *)to + offset + at, stage->memory, piece, cudaMemcpyHostToDevice, d->stream);
+        if (e == cudaSuccess)
+            e = cudaEventRecord(stage->done, d->stream);
+        if (e != cudaSuccess)
+            return cuda_failed(e, "a copy to the device", err);
+        stage->busy = true;
+        at += piece;
+    }
+    return s;
+}
+
+static sodet_status download(void *device, const void *from, uint64_t offset, void *to, uint64_t bytes, sodet_err *err)
+{
+    cuda_device *d = device;
+    sodet_status s = cuda_use(d, err);
+    for (uint64_t at = 0; s == SODET_OK && at < bytes;) {
+        const uint64_t piece = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+        cuda_stage *stage;
+        s = take_stage(d, piece, &stage, err);
+        if (s != SODET_OK)
+            return s;
+        cudaError_t e = cudaMemcpyAsync(stage->memory, (const char *)from + offset + at, piece, cudaMemcpyDeviceToHost, d->stream);
+        if (e != cudaSuccess)
+            return cuda_failed(e, "a copy from the device", err);
+        s = cuda_wait(d, err);
+        if (s == SODET_OK)
+            memcpy((char *)to + at, stage->memory, piece);
+        at += piece;
+    }
+    return s;
+}
+
+/* ---- groups ---- */
+static sodet_status open_group(const void *self, uint32_t n, void **group, sodet_err *err)
+{
+    (void)self;
+    return cuda_group_open(n, (cuda_group **)group, err);
+}
+
+static void close_group(void *group)
+{
+    cuda_group_close(group);
+}
+
+static void abort_group(void *group)
+{
+    cuda_group_abort(group);
+}
+
+static uint32_t awaited(void *group, double *seconds)
+{
+    return cuda_group_awaited(group, seconds);
+}
+
+static const sodet_backend_ops ops = {.struct_size = sizeof ops,
+                                      .devices = devices,
+                                      .open_group = open_group,
+                                      .close_group = close_group,
+                                      .abort_group = abort_group,
+                                      .awaited = awaited,
+                                      .open = open_device,
+                                      .close = close_device,
+                                      .real_size = real_size,
+                                      .alloc = alloc_memory,
+                                      .release = release_memory,
+                                      .upload = cuda_upload,
+                                      .download = download,
+                                      .prepare = cuda_prepare,
+                                      .discard = cuda_discard,
+                                      .bind = cuda_bind,
+                                      .unbind = cuda_unbind,
+                                      .address = cuda_address,
+                                      .run = cuda_run};
+
+SODET_PLUGIN(SODET_KIND_BACKEND, SODET_CUDA_NAME, "NVIDIA GPUs: cuDNN's convolutions and own kernels, in fp32, bf16 and fp16", cuda_config,
+             options, .ops = &ops);

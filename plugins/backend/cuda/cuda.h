@@ -1,0 +1,217 @@
+/* backend/cuda/cuda.h: the inside of the CUDA backend.
+ *
+ * A value lies in one or both of two forms: PLAIN, float32 (or int32) in the logical order; and MAP, rank 4, channels-last, in the type
+ * that the run's precision gives to maps (float32, bf16, fp16). Its home is the form that its producer writes; whoever wants the other
+ * one gets it by a conversion, made once and kept for later consumers.
+ *
+ * prepare() goes over the nodes twice: `choose` settles forms, `emit` adds steps and buffers. A step is one launch (or one plan of cuDNN,
+ * or one collective); everything it needs is made before the first run. A run puts all steps on the device's stream and returns; upload
+ * and download are in order with it. Collectives go over a stream of their own, so that they overlap with what comes behind them; a node
+ * that needs their results waits for them on the device.
+ *
+ * Threads: all of this runs on the thread that drives the device. */
+#ifndef CUDA_CUDA_H
+#define CUDA_CUDA_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+#include "core/base/base.h"
+#include "plugins/backend/cuda/dnn.h"
+#include "plugins/backend/cuda/kernel.h"
+#include "sodet/backend.h"
+
+typedef struct cuda_config {
+    uint32_t deterministic, tf32;
+    uint64_t workspace; /* bytes */
+} cuda_config;
+
+/* ---- devices ---- */
+typedef struct cuda_group cuda_group; /* collective.c */
+enum { CUDA_STAGES = 4 };
+typedef struct cuda_stage { /* pinned memory on its way to the device */
+    char *memory;
+    uint64_t bytes;
+    cudaEvent_t done;
+    bool busy;
+} cuda_stage;
+
+typedef struct cuda_conv { /* a convolution and its plan */
+    dnn_conv conv;
+    dnn_plan plan;
+} cuda_conv;
+
+typedef struct cuda_device {
+    const cuda_config *config;
+    int index;
+    uint32_t rank, world;
+    uint32_t map_type; /* SODET_F32, SODET_BF16, SODET_F16 */
+    cuda_group *group;
+    cudaStream_t stream, comm;
+    dnn_context *dnn;
+    cuda_conv *conv;
+    uint64_t n_convs, conv_capacity;
+    cuda_stage stage[CUDA_STAGES];
+    uint32_t next_stage;
+} cuda_device;
+
+/* Names what was tried, CUDA's word for what went wrong, and a remedy. */
+sodet_status cuda_failed(cudaError_t e, const char *what, sodet_err *err);
+/* The calling thread's device; every entry of the backend begins with it. */
+sodet_status cuda_use(const cuda_device *d, sodet_err *err);
+/* Waits until all that was put on the stream is done, or until the group is aborted or NCCL reports an error. */
+sodet_status cuda_wait(cuda_device *d, sodet_err *err);
+
+sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err);
+
+/* ---- collectives (collective.c) ---- */
+sodet_status cuda_group_open(uint32_t n, cuda_group **out, sodet_err *err);
+void cuda_group_close(cuda_group *g);
+void cuda_group_abort(cuda_group *g);
+uint32_t cuda_group_awaited(cuda_group *g, double *seconds);
+/* On the device's thread; all ranks at once. */
+sodet_status cuda_group_join(cuda_device *d, sodet_err *err);
+void cuda_group_leave(cuda_device *d);
+/* OK, or why the group can go no further. */
+sodet_status cuda_group_check(cuda_device *d, sodet_err *err);
+void cuda_group_waits(cuda_device *d, bool waits);
+/* Sum over ranks of n parts; on d->comm. in == out is allowed. */
+typedef struct cuda_part {
+    const void *in;
+    void *out;
+    uint64_t elements; /* float32 */
+} cuda_part;
+sodet_status cuda_group_sum(cuda_device *d, const cuda_part *part, uint32_t n, sodet_err *err);
+sodet_status cuda_group_gather(cuda_device *d, const void *in, void *out, uint64_t bytes, sodet_err *err);
+
+/* ---- the plan ---- */
+enum { CUDA_PLAIN = 0, CUDA_MAP, CUDA_FORMS };
+typedef uint32_t cuda_place; /* 0: nowhere */
+enum { CUDA_IN_BUFFER = 1, CUDA_IN_PARAM, CUDA_IN_FROZEN, CUDA_IN_GRAD, CUDA_IN_STATE };
+typedef struct cuda_place_info {
+    uint32_t in, index; /* buffer, or slot of the state */
+    uint64_t offset;
+    void *address; /* set by bind */
+} cuda_place_info;
+
+typedef struct cuda_buffer {
+    uint32_t value, lifetime, first, last;
+    uint32_t busy; /* the last node that needs what is in it now; UINT32_MAX: it is never free */
+    uint64_t bytes;
+    const void *constant; /* written by bind */
+} cuda_buffer;
+
+enum { CUDA_KERNEL = 1, CUDA_CONV, CUDA_ZERO, CUDA_COPY, CUDA_COLLECTIVE, CUDA_JOIN };
+typedef struct cuda_step {
+    uint32_t kind, node;
+    /* CUDA_KERNEL */
+    const sodet_cuda_kernel *kernel;
+    sodet_kernel_args call;
+    sodet_tensor *tensor; /* inputs, then outputs; also of collectives */
+    cuda_place *tensor_place;
+    cuda_place scratch;
+    /* CUDA_CONV */
+    uint32_t conv; /* the device's; its workspace is the scratch */
+    cuda_place x, w, y, bias, residual;
+    /* CUDA_ZERO: to; CUDA_COPY: to, from */
+    cuda_place to, from;
+    uint64_t bytes;
+    /* CUDA_COLLECTIVE: records `event` when it is done; CUDA_JOIN waits for it */
+    uint32_t event;
+} cuda_step;
+typedef struct cuda_steps {
+    cuda_step *step;
+    uint64_t n, capacity;
+} cuda_steps;
+
+typedef struct cuda_plan cuda_plan;
+typedef struct cuda_node {
+    const sodet_node *node;
+    uint32_t index;
+    const sodet_cuda_kernel *kernel; /* NULL: conv2d, a view or a collective */
+    uint32_t conv;                   /* of a convolution: the device's */
+    uint8_t *form_in, *form_out;
+    char text[128];
+} cuda_node;
+
+typedef struct cuda_value {
+    uint8_t home, wanted;      /* CUDA_MAP: its readers would like it so */
+    uint32_t producer;         /* node, UINT32_MAX: none */
+    bool fixed;                /* depends on parameters and constants alone */
+    uint32_t last[CUDA_FORMS]; /* last node that uses it in this form; UINT32_MAX: an output */
+    cuda_place place[CUDA_FORMS];
+    uint32_t pending; /* 1 + event of the collective that makes it, until somebody waited */
+} cuda_value;
+
+typedef struct cuda_copy { /* a parameter in the maps' layout and type */
+    uint32_t value;
+    cuda_place place;
+} cuda_copy;
+
+struct cuda_plan {
+    uint32_t references; /* plan, program */
+    cuda_device *device;
+    const sodet_graph *graph;
+    uint32_t n_nodes, n_values, n_events;
+    cuda_node *node;
+    cuda_value *value;
+    cuda_place_info *place;
+    cuda_buffer *buffer;
+    cuda_copy *copy;
+    uint64_t n_places, place_capacity, n_buffers, buffer_capacity, n_copies, copy_capacity;
+    cuda_steps steps[2]; /* of every run; of the prologue */
+    cuda_place prologue_scratch;
+    sodet_plan_buffer *out;
+    sd_pool pool;
+};
+
+/* plan.c */
+sodet_status cuda_prepare(void *device, const sodet_graph *g, sodet_plan *out, sodet_err *err);
+void cuda_discard(void *device, sodet_plan *plan);
+void cuda_release_plan(cuda_plan *p);
+const sodet_cuda_kernel *cuda_kernel_of(uint32_t op, uint32_t part); /* op: SODET_OP_*; NULL: there is none */
+
+/* run.c */
+sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, void **program, sodet_err *err);
+void cuda_unbind(void *program);
+void *cuda_address(void *program, sodet_value v);
+sodet_status cuda_run(void *program, const sodet_run *r, sodet_err *err);
+
+/* emit.c: what steps are made of. Functions that return a place return 0 after an error. */
+sodet_status cuda_out_of_memory(sodet_err *err);
+bool cuda_can_map(const sodet_shape *s); /* rank 4, float32, not empty */
+uint64_t cuda_form_bytes(const cuda_plan *p, const sodet_shape *s, uint32_t form);
+sodet_tensor cuda_tensor(const cuda_plan *p, const sodet_shape *s, uint32_t form);
+cuda_place cuda_place_of_arena(cuda_plan *p, const sodet_value_info *info);
+cuda_place cuda_add_buffer(cuda_plan *p, uint32_t value, uint32_t lifetime, uint64_t bytes, uint32_t first, uint32_t last);
+cuda_place cuda_temporary(cuda_plan *p, const cuda_node *n, uint64_t bytes, sodet_err *err); /* for this node */
+cuda_place cuda_read(cuda_plan *p, cuda_node *n, uint32_t input, sodet_err *err);            /* in form_in */
+/* Where output `o` is to be written in form_out, over input `over` if that dies here (UINT32_MAX: not). */
+cuda_place cuda_write(cuda_plan *p, cuda_node *n, uint32_t o, uint32_t over, sodet_err *err);
+/* Output `o` lies there: adds it to its base, brings it into its home. */
+sodet_status cuda_written(cuda_plan *p, cuda_node *n, uint32_t o, cuda_place where, sodet_err *err);
+/* Every collective that nobody waited for yet, at the end of the program. */
+sodet_status cuda_join_all(cuda_plan *p, sodet_err *err);
+bool cuda_dies(const cuda_plan *p, const cuda_node *n, uint32_t input);
+void cuda_same_place(cuda_plan *p, sodet_value v, uint32_t form, cuda_place place);
+void cuda_use_until(cuda_plan *p, cuda_place place, uint32_t node);
+cuda_step *cuda_add_step(cuda_plan *p, uint32_t kind, uint32_t node, bool prologue, sodet_err *err);
+sodet_status cuda_emit_kernel(cuda_plan *p, const cuda_node *n, const sodet_cuda_kernel *k, const sodet_tensor *tensor,
+                              const cuda_place *place, uint32_t n_in, uint32_t n_out, const void *attr, uint32_t part, bool prologue,
+                              sodet_err *err);
+sodet_status cuda_emit_zero(cuda_plan *p, const cuda_node *n, cuda_place to, uint64_t bytes, sodet_err *err);
+sodet_status cuda_emit_copy(cuda_plan *p, const cuda_node *n, cuda_place to, cuda_place from, uint64_t bytes, sodet_err *err);
+/* Input `i`, a parameter, in the maps' type; of rank 4: channels-last. Made once for all nodes. */
+cuda_place cuda_derived(cuda_plan *p, cuda_node *n, uint32_t i, sodet_err *err);
+
+/* conv.c */
+sodet_status cuda_choose_conv(cuda_plan *p, cuda_node *n, sodet_err *err);
+sodet_status cuda_emit_conv(cuda_plan *p, cuda_node *n, sodet_err *err);
+
+/* convert.cu: kernels of the backend itself. Tensors say their type and layout. */
+extern const sodet_cuda_kernel cuda_convert;      /* rank 4: plain <-> channels-last, float32 <-> 16 bit */
+extern const sodet_cuda_kernel cuda_add;          /* x, y -> y + x, element by element, both in one layout; float32 or y's type. In place */
+extern const sodet_cuda_kernel cuda_cast;         /* float32 -> y's type, element by element (biases) */
+extern const sodet_cuda_kernel cuda_sum_channels; /* dy [N, K, P, Q] channels-last -> [K] float32: gradient of a bias */
+
+#endif

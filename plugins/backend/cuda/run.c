@@ -1,0 +1,221 @@
+/* bind() and run(): addresses go into the steps once; a run puts them on the stream and makes nothing. */
+#include "kernels/kernels.h"
+#include "plugins/backend/cuda/cuda.h"
+
+typedef struct cuda_program {
+    cuda_plan *plan;
+    cuda_device *device;
+    void **address;      /* of inputs and outputs, by value */
+    cudaEvent_t *events; /* [plan->n_events]: collectives that are done */
+    cuda_part *part;     /* of the collective with most inputs */
+    bool weights_ready;  /* the prologue has run */
+} cuda_program;
+
+static void resolve(cuda_plan *p, const sodet_binding *b)
+{
+    for (uint64_t i = 1; i < p->n_places; i++) {
+        cuda_place_info *at = &p->place[i];
+        char *base = NULL;
+        switch (at->in) {
+        case CUDA_IN_BUFFER:
+            base = (char *)(p->buffer[at->index].lifetime == SODET_LIFE_RUN ? b->work : b->own) + p->out[at->index].offset;
+            break;
+        case CUDA_IN_PARAM:
+            base = b->param;
+            break;
+        case CUDA_IN_FROZEN:
+            base = b->frozen;
+            break;
+        case CUDA_IN_GRAD:
+            base = b->grad;
+            break;
+        default:
+            base = b->state[at->index];
+        }
+        at->address = base + at->offset;
+    }
+}
+
+static void set_addresses(const cuda_plan *p, const cuda_steps *list)
+{
+    for (uint64_t i = 0; i < list->n; i++) {
+        cuda_step *s = &list->step[i];
+        for (uint32_t k = 0; k < s->call.n_in + s->call.n_out; k++)
+            s->tensor[k].data = s->tensor_place[k] ? p->place[s->tensor_place[k]].address : NULL;
+        s->call.scratch = s->scratch ? p->place[s->scratch].address : NULL;
+    }
+}
+
+static sodet_status write_constants(cuda_program *g, sodet_err *err)
+{
+    const cuda_plan *p = g->plan;
+    sodet_status s = SODET_OK;
+    for (uint64_t i = 1; s == SODET_OK && i < p->n_places; i++) {
+        const cuda_place_info *at = &p->place[i];
+        const cuda_buffer *b = at->in == CUDA_IN_BUFFER ? &p->buffer[at->index] : NULL;
+        if (b && b->constant && !at->offset)
+            s = cuda_upload(g->device, at->address, 0, b->constant, b->bytes, err);
+    }
+    return s;
+}
+
+static sodet_status make_events(cuda_program *g, sodet_err *err)
+{
+    const cuda_plan *p = g->plan;
+    uint32_t most = 0;
+    for (uint64_t i = 0; i < p->steps[0].n; i++)
+        if (p->steps[0].step[i].kind == CUDA_COLLECTIVE && p->steps[0].step[i].call.n_in > most)
+            most = p->steps[0].step[i].call.n_in;
+    g->events = sd_alloc(p->n_events + 1, sizeof *g->events);
+    g->part = sd_alloc(most + 1, sizeof *g->part);
+    if (!g->events || !g->part)
+        return cuda_out_of_memory(err);
+    for (uint32_t i = 0; i < p->n_events; i++) {
+        cudaError_t e = cudaEventCreateWithFlags(&g->events[i], cudaEventDisableTiming);
+        if (e != cudaSuccess)
+            return cuda_failed(e, "making an event", err);
+    }
+    return SODET_OK;
+}
+
+sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, void **program, sodet_err *err)
+{
+    *program = NULL;
+    cuda_plan *p = plan->handle;
+    sodet_status s = cuda_use(device, err);
+    if (s != SODET_OK)
+        return s;
+    if (p->references > 1)
+        return SODET_FAIL(err, SODET_E_INTERNAL, "a plan is bound once; prepare another one");
+    cuda_program *g = sd_alloc(1, sizeof *g);
+    if (!g)
+        return cuda_out_of_memory(err);
+    g->plan = p;
+    g->device = device;
+    p->references++;
+    g->address = sd_alloc(p->n_values + 1, sizeof *g->address);
+    s = g->address ? make_events(g, err) : cuda_out_of_memory(err);
+    if (s == SODET_OK) {
+        resolve(p, b);
+        set_addresses(p, &p->steps[0]);
+        set_addresses(p, &p->steps[1]);
+        for (uint32_t v = 1; v <= p->n_values; v++)
+            g->address[v] = p->place[p->value[v].place[CUDA_PLAIN]].address;
+        s = write_constants(g, err);
+    }
+    if (s != SODET_OK) {
+        cuda_unbind(g);
+        return s;
+    }
+    *program = g;
+    return SODET_OK;
+}
+
+void cuda_unbind(void *program)
+{
+    cuda_program *g = program;
+    if (!g)
+        return;
+    (void)cuda_wait(g->device, NULL); /* nothing may still be at its memory */
+    for (uint32_t i = 0; g->events && i < g->plan->n_events; i++)
+        if (g->events[i])
+            cudaEventDestroy(g->events[i]);
+    cuda_release_plan(g->plan);
+    sd_free(g->events);
+    sd_free(g->part);
+    sd_free(g->address);
+    sd_free(g);
+}
+
+void *cuda_address(void *program, sodet_value v)
+{
+    cuda_program *g = program;
+    return v.id && v.id <= g->plan->n_values ? g->address[v.id] : NULL;
+}
+
+static sodet_status run_collective(cuda_program *g, const cuda_step *s, sodet_err *err)
+{
+    cuda_device *d = g->device;
+    const sodet_kernel_args *c = &s->call;
+    cudaError_t e = cudaEventRecord(g->events[s->event], d->stream); /* its inputs are ready then */
+    if (e == cudaSuccess)
+        e = cudaStreamWaitEvent(d->comm, g->events[s->event], 0);
+    if (e != cudaSuccess)
+        return cuda_failed(e, "ordering a collective", err);
+    sodet_status status = SODET_OK;
+    if (g->plan->node[s->node].node->op->id == SODET_OP_all_reduce) {
+        for (uint32_t i = 0; i < c->n_in; i++)
+            g->part[i] = (cuda_part){c->in[i].data, c->out[i].data, (uint64_t)sodet_elements(&c->in[i].shape)};
+        status = cuda_group_sum(d, g->part, c->n_in, err);
+    } else if (c->out[0].shape.dim[0] != d->world) {
+        status = SODET_FAIL(err, SODET_E_UNSUPPORTED, "the graph gathers from %lld devices, but %u take part in this process",
+                            (long long)c->out[0].shape.dim[0], d->world);
+    } else {
+        status = cuda_group_gather(d, c->in[0].data, c->out[0].data, (uint64_t)sodet_elements(&c->in[0].shape) * sizeof(float), err);
+    }
+    if (status == SODET_OK && (e = cudaEventRecord(g->events[s->event], d->comm)) != cudaSuccess)
+        status = cuda_failed(e, "ordering a collective", err);
+    return status;
+}
+
+static sodet_status run_step(cuda_program *g, cuda_step *s, const sodet_run *r, sodet_err *err)
+{
+    cuda_device *d = g->device;
+    const cuda_plan *p = g->plan;
+    cudaError_t e = cudaSuccess;
+    switch (s->kind) {
+    case CUDA_KERNEL:
+        s->call.seed = r->seed;
+        s->call.step = r->step;
+        e = (cudaError_t)s->kernel->launch(&s->call, d->stream);
+        break;
+    case CUDA_CONV: {
+        const dnn_tensors t = {.x = p->place[s->x].address,
+                               .w = p->place[s->w].address,
+                               .y = p->place[s->y].address,
+                               .bias = p->place[s->bias].address,
+                               .residual = p->place[s->residual].address,
+                               .workspace = s->call.scratch};
+        return dnn_plan_run(&d->conv[s->conv].plan, &t, err);
+    }
+    case CUDA_ZERO:
+        e = cudaMemsetAsync(p->place[s->to].address, 0, s->bytes, d->stream);
+        break;
+    case CUDA_COPY:
+        e = cudaMemcpyAsync(p->place[s->to].address, p->place[s->from].address, s->bytes, cudaMemcpyDeviceToDevice, d->stream);
+        break;
+    case CUDA_COLLECTIVE:
+        return run_collective(g, s, err);
+    default: /* CUDA_JOIN */
+        e = cudaStreamWaitEvent(d->stream, g->events[s->event], 0);
+    }
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "launching a kernel", err);
+}
+
+static sodet_status run_steps(cuda_program *g, const cuda_steps *list, const sodet_run *r, sodet_err *err)
+{
+    double before = r->node_seconds ? sd_now() : 0;
+    for (uint64_t i = 0; i < list->n; i++) {
+        sodet_status s = run_step(g, &list->step[i], r, err);
+        if (s == SODET_OK && r->node_seconds && (i + 1 == list->n || list->step[i + 1].node != list->step[i].node)) {
+            s = cuda_wait(g->device, err); /* only a profile waits inside a run */
+            const double now = sd_now();
+            r->node_seconds[list->step[i].node] += now - before;
+            before = now;
+        }
+        if (s != SODET_OK)
+            return sd_fail_in(err, s, "%s", g->plan->node[list->step[i].node].node->layer);
+    }
+    return SODET_OK;
+}
+
+sodet_status cuda_run(void *program, const sodet_run *r, sodet_err *err)
+{
+    cuda_program *g = program;
+    sodet_status s = cuda_use(g->device, err);
+    if (s == SODET_OK && ((r->flags & SODET_RUN_WEIGHTS_CHANGED) || !g->weights_ready)) {
+        s = run_steps(g, &g->plan->steps[1], r, err);
+        g->weights_ready = s == SODET_OK;
+    }
+    return s == SODET_OK ? run_steps(g, &g->plan->steps[0], r, err) : s;
+}
