@@ -35,19 +35,26 @@ struct running {
 runner *runner_open(const char *backend, bool real64, uint32_t threads)
 {
     sodet_err err = SODET_ERR_INIT;
-    char text[200], section[64];
+    static const char *const precisions[] = {"fp32", "bf16", "fp16"};
+    char text[200], section[64], name[32];
+    uint32_t precision = 0;
     runner *r = calloc(1, sizeof *r);
-    int n = snprintf(text, sizeof text, "[run]\ndevices = %s\n%s", backend, real64 ? "[backend.ref]\nprecision = double\n" : "");
-    snprintf(section, sizeof section, "backend.%s", backend);
+    const char *colon = strchr(backend, ':');
+    while (colon && precision < 2 && strcmp(colon + 1, precisions[precision]) != 0)
+        precision++;
+    snprintf(name, sizeof name, "%.*s", colon ? (int)(colon - backend) : (int)sizeof name - 1, backend);
+    int n = snprintf(text, sizeof text, "[run]\ndevices = %s\n%s", name, real64 ? "[backend.ref]\nprecision = double\n" : "");
+    snprintf(section, sizeof section, "backend.%s", name);
     snprintf(r->name, sizeof r->name, "%s%s", backend, real64 ? " (double)" : "");
     sodet_status s = sd_config_open_text(text, (uint64_t)n, "test.ini", NULL, NULL, 0, &r->cfg, &err);
     if (s == SODET_OK)
         s = sd_instance_create(r->cfg, section, &r->backend, &err);
     if (s == SODET_OK) {
         r->ops = r->backend.ops;
-        s = r->ops->open(r->backend.self, 0,
-                         &(sodet_device_options){.struct_size = sizeof(sodet_device_options), .threads = threads, .world = 1}, &r->device,
-                         &err);
+        s = r->ops->open(
+            r->backend.self, 0,
+            &(sodet_device_options){.struct_size = sizeof(sodet_device_options), .threads = threads, .world = 1, .precision = precision},
+            &r->device, &err);
     }
     CHECK_OK(s);
     if (s != SODET_OK)

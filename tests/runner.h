@@ -18,7 +18,7 @@ typedef struct runner runner;
 typedef struct running running;
 enum { RUNNING_GUARDS = 1 };
 
-/* backend: "ref", "cpu". real64: the reference in double. A backend that cannot be opened ends the test. */
+/* backend: "ref", "cpu", "cuda_host"; with [run] precision behind a colon: "cuda_host:bf16". real64: the reference in double. A backend that cannot be opened ends the test. */
 runner *runner_open(const char *backend, bool real64, uint32_t threads);
 void runner_close(runner *r);
 const char *runner_name(const runner *r); /* "ref (double)" */

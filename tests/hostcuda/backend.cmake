@@ -1,0 +1,17 @@
+# backend/cuda_host: the sources of backend/cuda over the rig. It is not installed; tests find it in ${CMAKE_BINARY_DIR}/tests/plugins.
+get_property(sources GLOBAL PROPERTY SODET_CUDA_SOURCES)
+set(kernels ${sources})
+list(FILTER sources INCLUDE REGEX "[.]c$")
+list(FILTER kernels INCLUDE REGEX "[.]cu$")
+add_library(backend_cuda_host MODULE ${sources})
+target_link_libraries(backend_cuda_host PRIVATE sodet m)
+sodet_hostcuda_sources(backend_cuda_host ${kernels})
+target_link_libraries(backend_cuda_host PRIVATE hostcuda_cudnn)
+target_compile_definitions(backend_cuda_host PRIVATE SODET_CUDA_HOST SODET_CUDA_NAME="cuda_host" CUDNN_WARN_DEPRECATED)
+set_target_properties(backend_cuda_host PROPERTIES PREFIX "" OUTPUT_NAME cuda_host C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/plugins/backend)
+if(NOT SODET_SANITIZE)
+    target_link_options(backend_cuda_host PRIVATE -Wl,-z,defs)
+endif()
+
+set(SODET_CUDA_HOST_ENV ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4" "HC_ABORT=1" PARENT_SCOPE)
