@@ -139,7 +139,9 @@ static sodet_status write_pixels(sd_replica *r, void *context, sodet_err *err)
 static sodet_status run_program(sd_replica *r, void *context, sodet_err *err)
 {
     bench *b = context;
-    return sd_program_run(b->program[r->index], 0, b->step, r->index == 0 ? b->node_seconds : NULL, err);
+    sd_program *p = b->program[r->index];
+    sodet_status s = sd_program_run(p, 0, b->step, r->index == 0 ? b->node_seconds : NULL, err);
+    return s == SODET_OK ? sd_program_wait(p, err) : s;
 }
 
 static sodet_status infer(bench *b, sodet_err *err)

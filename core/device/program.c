@@ -247,6 +247,18 @@ sodet_status sd_program_run(sd_program *p, uint64_t seed, uint64_t step, double 
     return s;
 }
 
+sodet_status sd_program_wait(sd_program *p, sodet_err *err)
+{
+    char first[4];
+    for (uint32_t v = 1; v <= sodet_graph_value_count(p->graph); v++) {
+        const sodet_value_info *info = sodet_graph_value(p->graph, (sodet_value){v});
+        const void *at = info->is_output && sodet_elements(&info->shape) ? p->replica->ops->address(p->handle, (sodet_value){v}) : NULL;
+        if (at)
+            return p->replica->ops->download(p->replica->device, at, 0, first, sizeof first, err);
+    }
+    return SODET_OK;
+}
+
 /* ---- the programs of a run ---- */
 typedef struct entry {
     sd_program_key key;

@@ -32,6 +32,8 @@ bool sd_program_has_input(const sd_program *p, const char *name);
 bool sd_program_has_output(const sd_program *p, const char *name);
 /* node_seconds: [nodes], added to; NULL: not timed. */
 sodet_status sd_program_run(sd_program *p, uint64_t seed, uint64_t step, double *node_seconds, sodet_err *err);
+/* Returns when the last run is done: a device with a stream comes back from it at once. Reading an output waits, too. */
+sodet_status sd_program_wait(sd_program *p, sodet_err *err);
 
 /* ---- the programs of a run ---- */
 typedef struct sd_program_key {

@@ -181,8 +181,9 @@ static sodet_status explain_dlopen(const char *path, const char *text, sodet_err
             return SODET_FAIL(err, SODET_E_INVALID,
                               "%s: needs a newer sodet: it calls %s, which this one (" SODET_VERSION ") does not have", path, symbol);
         return SODET_FAIL(err, SODET_E_INVALID,
-                          "%s: uses %s, which none of its libraries defines; linking it with -Wl,-z,defs shows that when it is built", path,
-                          symbol);
+                          "%s: uses %s, which none of its libraries defines: one of them is another release than it was built with, or was "
+                          "forgotten (linking it with -Wl,-z,defs shows that when it is built)",
+                          path, symbol);
     }
     if (text && (at = strstr(text, missing)) != NULL && strncmp(text, path, strlen(path)) != 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: needs the library %.*s, which is not there; install it, or set LD_LIBRARY_PATH", path,
