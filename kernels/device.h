@@ -29,6 +29,6 @@
 #define SODET_UNROLL
 #endif
 
-#include "plugins/backend/cuda/kernel.h"
+#include "kernels/cuda.h"
 
 #endif

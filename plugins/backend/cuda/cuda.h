@@ -18,7 +18,7 @@
 
 #include "core/base/base.h"
 #include "plugins/backend/cuda/dnn.h"
-#include "plugins/backend/cuda/kernel.h"
+#include "kernels/cuda.h"
 #include "sodet/backend.h"
 
 typedef struct cuda_config {

@@ -1,4 +1,4 @@
-/* backend/cuda/kernel.h: what an operator's <op>.cu gives to the CUDA backend (C11 and C++):
+/* kernels/cuda.h: what an operator's <op>.cu gives to the CUDA backend (C11 and C++):
  *
  *     extern "C" const sodet_cuda_kernel sodet_cuda_<op>[] = {{...}, ...};                   one entry per part of ops.def
  *
@@ -7,8 +7,8 @@
  * Tensors lie in device memory. The layout of a rank-4 F32 tensor is SODET_PLAIN or SODET_CHANNELS_LAST ([N][H][W][C], no padding), its
  * dtype SODET_F32 or, for channels-last maps under [run] precision bf16 and fp16, SODET_BF16 or SODET_F16. Which of these a kernel
  * takes its flags say; all others, and all vectors, parameters and statistics, are plain float32 or int32. */
-#ifndef SD_BACKEND_CUDA_KERNEL_H
-#define SD_BACKEND_CUDA_KERNEL_H
+#ifndef SD_KERNELS_CUDA_H
+#define SD_KERNELS_CUDA_H
 
 #include "sodet/op.h"
 
