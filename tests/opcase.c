@@ -326,8 +326,12 @@ static bool same_kind(double got, double want)
 
 /* Maps of 16 bits: what is allowed beside a case's own tolerance. An operand is off by half a unit in its last place (2^-9 in bf16, 2^-12 in
  * fp16, of numbers up to the largest), sums of such errors grow with the square root of the terms while the sum itself does so too, and
- * the result is rounded again; ten units leave room for the few operators whose derivative multiplies two such numbers. */
+ * the result is rounded again; ten units leave room for the few operators whose derivative multiplies two such numbers.
+ *
+ * A gate (relu, a maximum, a comparison) behind a sum may turn over when the sum is rounded, which moves single elements as far as one
+ * pleases. So a tensor passes too if its errors are small in the mean: a layout, scale or index that is wrong moves all of it. */
 static double narrow;
+static const double narrow_in_mean = 0.15;
 
 /* got against want, element by element; a number that is not finite must be so in both. */
 static void compare(const opcase *c, const char *who, const char *what, const double *got, const double *want, uint64_t n, double tolerance)
@@ -358,8 +362,13 @@ static void compare(const opcase *c, const char *who, const char *what, const do
             at = i;
         }
     }
+    double squares = 0, all = 0;
+    for (uint64_t i = 0; narrow > 0 && i < n; i++) {
+        squares += (got[i] - want[i]) * (got[i] - want[i]);
+        all += want[i] * want[i];
+    }
     check_count();
-    if (worst >= 0)
+    if (worst >= 0 && !(narrow > 0 && squares <= narrow_in_mean * narrow_in_mean * all))
         check_fail(__FILE__, __LINE__, "%s: %s: %s[%llu] = %.9g, expected %.9g (off by %.3g; %.3g allowed, largest %.3g)", c->entry->name,
                    who, what, (unsigned long long)at, got[at], want[at], worst, allowed, most);
 }
@@ -616,8 +625,7 @@ int main(int argc, char **argv)
     for (const opcase_entry *e = table; e->name; e++) {
         if (only && !strstr(e->name, only))
             continue;
-        if (narrow > 0 &&
-            (e->data == OP_SPECIAL || e->data == OP_LARGE_MEAN /* 1000.5 and 1001 are one number in bf16 */ || (e->flags & OP_STEPS)))
+        if (narrow > 0 && (e->data == OP_SPECIAL || e->data == OP_LARGE_MEAN)) /* 1000.5 and 1001 are one number in bf16 */
             continue;
         cases++;
         if (grad)

@@ -47,8 +47,7 @@ typedef struct opcase_entry {
 enum {
     OP_NO_GRADIENT = 1,    /* operands are inputs */
     OP_NO_DIFFERENCES = 2, /* a derivative there is, but the data lie on kinks */
-    OP_INFERENCE = 4,      /* not a training graph; implies OP_NO_GRADIENT */
-    OP_STEPS = 8           /* a step or a kink lies behind a sum: not for maps of 16 bits, whose rounding may turn it over */
+    OP_INFERENCE = 4       /* not a training graph; implies OP_NO_GRADIENT */
 };
 
 sodet_graph *op_graph(opcase *c);

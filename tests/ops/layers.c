@@ -296,8 +296,7 @@ static void upsample_add_between(opcase *c)
 #define SPREAD .data = OP_SPREAD
 #define FUSED(name_, ...)                                                                                                                  \
     {                                                                                                                                      \
-        .name = "conv2d fused, " name_, .build = conv_fused, .shape = {"2x3x6x5", "20x3x3x3", "20", "2x20x6x5"}, .option = {__VA_ARGS__},  \
-        .flags = OP_STEPS                                                                                                                  \
+        .name = "conv2d fused, " name_, .build = conv_fused, .shape = {"2x3x6x5", "20x3x3x3", "20", "2x20x6x5"}, .option = { __VA_ARGS__ } \
     }
 const opcase_entry opcases_layers[] = {
     {.name = "conv2d 3x3", .build = conv, .shape = {"2x3x6x7"}, .option = {5, 3, 3, 1, 1, 1, 1}},
