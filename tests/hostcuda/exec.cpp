@@ -43,7 +43,7 @@ struct grid {
     char begin, end, barrier, warp[32];
 };
 
-// The lists are never destroyed: a program may end while a stream still works.
+// The lists have no destructors, which would run while a stream still works: hc_free_executor.
 grid *running;
 std::vector<thread> &threads = *new std::vector<thread>;      // of the block that runs
 std::vector<unsigned> &turns = *new std::vector<unsigned>;    // the order they are given a turn in
@@ -323,6 +323,15 @@ void run_grid(void *argument, bool skipped)
 }
 
 } // namespace
+
+void hc_free_executor(void)
+{
+    for (hc_fiber *f : idle)
+        hc_fiber_free(f);
+    delete &idle;
+    delete &threads;
+    delete &turns;
+}
 
 hc_thread *hc_current;
 uint3 hc_block_index;

@@ -12,6 +12,7 @@
 #endif
 #endif
 #ifdef HC_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef HC_TSAN
@@ -104,6 +105,9 @@ void hc_fiber_free(hc_fiber *f)
 #ifdef HC_TSAN
     __tsan_destroy_fiber(f->tsan);
 #endif
+#ifdef HC_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(f->stack, STACK); // others will be given this memory
+#endif
     munmap(f->stack - GUARD, STACK + GUARD);
     delete f;
 }
@@ -143,24 +147,6 @@ void hc_fiber_leave(hc_fiber *self)
     __sanitizer_finish_switch_fiber(self->fake_stack, &scheduler_stack, &scheduler_size);
 #endif
     (void)self;
-}
-
-void hc_release(void *address)
-{
-#ifdef HC_TSAN
-    __tsan_release(address);
-#else
-    (void)address;
-#endif
-}
-
-void hc_acquire(void *address)
-{
-#ifdef HC_TSAN
-    __tsan_acquire(address);
-#else
-    (void)address;
-#endif
 }
 
 #ifdef HC_TSAN

@@ -20,9 +20,6 @@ void hc_fiber_leave(hc_fiber *self);
 /* The first thing in `body`. */
 void hc_fiber_begin(void);
 
-/* Order between fibers as the thread sanitizer sees it: what came before a release of an address comes before what follows an acquire. */
-void hc_release(void *address);
-void hc_acquire(void *address);
 /* What was done to this memory so far is no part of any race: the shared arrays of two grids are not the same memory on a GPU. */
 void hc_forget(void *memory, size_t bytes);
 

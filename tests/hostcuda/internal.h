@@ -44,6 +44,7 @@ HC_EXPORT extern unsigned long hc_reports;
 /* Reads the environment again, with all counters of HC_FAIL at 0. No other thread may be in the runtime. */
 HC_EXPORT void hc_configure(void);
 
+void hc_report_leaks(void); /* what is left at the end, if HC_STRICT asks for it */
 void hc_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* What every function of the runtime begins with: HC_FAIL, a call from a host function of a stream, the error a device is stuck in. */
@@ -83,20 +84,33 @@ cudaError_t hc_enqueue(cudaStream_t stream, hc_work run, void *argument, bool al
 int hc_stream_device(cudaStream_t stream);
 cudaError_t hc_drain_stream(cudaStream_t stream);
 void hc_drain_device(int device);
-/* Devices whose streams were ever used; for the end of the program. */
+/* For the end of the program. */
 unsigned hc_live_streams(void), hc_live_events(void);
 
+/* Frees what the executor keeps from grid to grid. No stream may be working. */
+void hc_free_executor(void);
 /* cudaFuncSetAttribute's dynamic shared memory of a kernel. */
 size_t hc_shared_limit(const void *kernel);
 
-/* Locks of the rig's own bookkeeping. A GPU has no such thing, so the thread sanitizer must not take them for an order of the work. That
- * is why all of hostcuda but its collectives is compiled without the sanitizer; the copies it makes are seen all the same (memmove). */
+/* Order as the thread sanitizer sees it. The rig's own locks are hidden from it, since a GPU has no such thing: work is ordered by what
+ * the program asked for alone. hc_release and hc_acquire say where: what came before a release of an address comes before what follows an
+ * acquire of it. That is why the runtime is compiled without the sanitizer; the copies it makes are seen all the same (memmove). */
 #ifdef HC_TSAN
 void AnnotateIgnoreSyncBegin(const char *file, int line);
 void AnnotateIgnoreSyncEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#define hc_acquire(address) __tsan_acquire(address)
+#define hc_release(address) __tsan_release(address)
 #else
-#define AnnotateIgnoreSyncBegin(file, line) ((void)0)
-#define AnnotateIgnoreSyncEnd(file, line)   ((void)0)
+#define AnnotateIgnoreSyncBegin(file, line)   ((void)0)
+#define AnnotateIgnoreSyncEnd(file, line)     ((void)0)
+#define AnnotateIgnoreWritesBegin(file, line) ((void)0)
+#define AnnotateIgnoreWritesEnd(file, line)   ((void)0)
+#define hc_acquire(address)                   ((void)(address))
+#define hc_release(address)                   ((void)(address))
 #endif
 static inline void hc_lock(pthread_mutex_t *lock)
 {
@@ -108,6 +122,12 @@ static inline void hc_unlock(pthread_mutex_t *lock)
 {
     AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
     pthread_mutex_unlock(lock);
+    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+}
+static inline void hc_wait(pthread_cond_t *changed, pthread_mutex_t *lock)
+{
+    AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+    pthread_cond_wait(changed, lock);
     AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
 }
 

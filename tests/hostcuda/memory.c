@@ -11,7 +11,13 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-enum { ALIGNMENT = 256, REMEMBERED = 64 };
+enum { ALIGNMENT = 256, REMEMBERED = 64, TAIL_BYTE = 0xa5 };
+/* Behind a block, so that no two touch, and to see who writes past the end. The address sanitizer has red zones of its own. */
+#ifdef HC_ASAN
+enum { TAIL = 0 };
+#else
+enum { TAIL = 256 };
+#endif
 
 typedef struct block {
     char *at;
@@ -139,12 +145,13 @@ static cudaError_t allocate(int at, void **out, size_t bytes)
     if (at < 0 || (rounded >= bytes && rounded <= hc_setting()->memory - devices[at].used))
         b = calloc(1, sizeof *b);
     void *memory = NULL;
-    if (!b || posix_memalign(&memory, ALIGNMENT, bytes) != 0) {
+    if (!b || posix_memalign(&memory, ALIGNMENT, bytes + TAIL) != 0) {
         free(b);
         hc_unlock(&lock);
         return hc_fail(cudaErrorMemoryAllocation);
     }
     memset(memory, 0xff, bytes);
+    memset((char *)memory + bytes, TAIL_BYTE, TAIL);
     *b = (block){.at = memory, .bytes = bytes, .next = at < 0 ? pinned : devices[at].blocks};
     if (at < 0) {
         pinned = b;
@@ -157,6 +164,15 @@ static cudaError_t allocate(int at, void **out, size_t bytes)
     hc_unlock(&lock);
     *out = memory;
     return cudaSuccess;
+}
+
+static void check_tail(const block *b)
+{
+    size_t touched = 0;
+    for (size_t i = b->bytes; i < b->bytes + TAIL && !b->registered; i++)
+        touched += (unsigned char)b->at[i] != TAIL_BYTE;
+    if (touched > 0)
+        hc_report("%zu bytes behind the block %p of %zu bytes were overwritten", touched, (void *)b->at, b->bytes);
 }
 
 static cudaError_t release(int at, void *p, bool registered, const char *function)
@@ -180,6 +196,7 @@ static cudaError_t release(int at, void *p, bool registered, const char *functio
         hc_report("%s(%p): not the beginning of such a block%s", function, p, hc_was_freed(p) ? ": freed already" : "");
         return hc_fail(cudaErrorInvalidValue);
     }
+    check_tail(b);
     if (!registered)
         free(p);
     free(b);

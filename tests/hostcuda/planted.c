@@ -165,11 +165,22 @@ static void unnoticed_error(void)
     fprintf(stderr, "launch: %d\n", planted_fill(stream, out, 1.0f));
 }
 
+static void global_overflow(void)
+{
+    planted_global_overflow(stream, out);
+    cudaStreamSynchronize(stream);
+    cudaFree(out);
+}
+
 /* For the address sanitizer. */
 KERNEL(shared_overflow)
 KERNEL(dynamic_overflow)
 KERNEL(local_overflow)
-KERNEL(global_overflow)
+
+static void overflow_seen(void)
+{
+    global_overflow();
+}
 
 static void host_dereference(void)
 {
@@ -191,6 +202,13 @@ static void pinned_reused(void)
     cudaMemcpyAsync(out, pinned, 256, cudaMemcpyHostToDevice, stream);
     for (int i = 0; i < 64; i++)
         pinned[i] = 2.0f;
+    cudaStreamSynchronize(stream);
+}
+
+static void result_read_early(void)
+{
+    cudaMemcpyAsync(pinned, out, 256, cudaMemcpyDeviceToHost, stream);
+    fprintf(stderr, "read %f\n", (double)((volatile float *)pinned)[3]);
     cudaStreamSynchronize(stream);
 }
 
@@ -257,15 +275,19 @@ static const struct bug {
     BUG(EVERY, event_of_other_device, "an event of device 0 on a stream of device 1", "error 400"),
     BUG(EVERY, cuda_in_a_callback, "cudaStreamQuery called from a host function of a stream"),
     BUG(EVERY, never_freed, "512 bytes of device 0 were never freed", "3 streams and 0 events were never destroyed"),
+#ifndef HC_ASAN
+    BUG(EVERY, global_overflow, "4 bytes behind the block", "of 256 bytes were overwritten"),
+#endif
     BUG(EVERY, unnoticed_error, "launch: 1"),
     BUG(ADDRESS, shared_overflow, "AddressSanitizer: global-buffer-overflow", "test_planted.cu:91"),
     BUG(ADDRESS, dynamic_overflow, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:63"),
     BUG(ADDRESS, local_overflow, "AddressSanitizer: stack-buffer-overflow", "test_planted.cu:107"),
-    BUG(ADDRESS, global_overflow, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:113"),
+    BUG(ADDRESS, overflow_seen, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:113"),
     BUG(ADDRESS, host_dereference, "AddressSanitizer: use-after-poison", "host_dereference"),
     BUG(THREAD, missing_barrier_seen, "ThreadSanitizer: data race", "test_planted.cu:73"),
     BUG(THREAD, missing_syncwarp, "ThreadSanitizer: data race", "test_planted.cu:83"),
     BUG(THREAD, pinned_reused, "ThreadSanitizer: data race", "pinned_reused"),
+    BUG(THREAD, result_read_early, "ThreadSanitizer: data race", "result_read_early"),
     BUG(THREAD, kernels_without_event, "ThreadSanitizer: data race", "copy_kernel"),
     BUG(THREAD, copy_without_event, "ThreadSanitizer: data race", "fill_kernel"),
 };

@@ -70,7 +70,7 @@ static void read_plans(void)
 }
 
 /* What was never freed is a finding too, but only for those who ask: not every program tidies up before it ends. */
-static void report_leaks(void)
+void hc_report_leaks(void)
 {
     if (setting.strict < 2)
         return;
@@ -97,15 +97,9 @@ static void read_settings(void)
     read_plans();
 }
 
-static void start(void)
-{
-    read_settings();
-    atexit(report_leaks);
-}
-
 const hc_settings *hc_setting(void)
 {
-    pthread_once(&once, start);
+    pthread_once(&once, read_settings);
     return &setting;
 }
 

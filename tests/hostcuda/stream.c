@@ -62,17 +62,18 @@ static void *work_through(void *self)
     unsigned random = hc_setting()->seed + (unsigned)s->device;
     bool open = false;
     hc_bind_device(s->device);
-    pthread_mutex_lock(&s->mutex);
+    hc_lock(&s->mutex);
     for (;;) {
         while (!s->first && !s->stop)
-            pthread_cond_wait(&s->changed, &s->mutex);
+            hc_wait(&s->changed, &s->mutex);
         if (!s->first)
             break;
         work *w = s->first;
         s->first = w->next;
         if (!s->first)
             s->last = &s->first;
-        pthread_mutex_unlock(&s->mutex);
+        hc_unlock(&s->mutex);
+        hc_acquire(w);
         if (hc_setting()->delay_us)
             usleep((useconds_t)((unsigned)rand_r(&random) % hc_setting()->delay_us));
         if (!open && !w->always) {
@@ -81,7 +82,8 @@ static void *work_through(void *self)
         }
         w->run(w->argument, !w->always && hc_fault(s->device) != cudaSuccess);
         free(w);
-        pthread_mutex_lock(&s->mutex);
+        hc_release(s);
+        hc_lock(&s->mutex);
         if (open && !s->first) { /* before anyone learns that it is done, so that what the host then touches is found every time */
             hc_close_memory(s->device);
             open = false;
@@ -89,7 +91,7 @@ static void *work_through(void *self)
         s->done++;
         pthread_cond_broadcast(&s->changed);
     }
-    pthread_mutex_unlock(&s->mutex);
+    hc_unlock(&s->mutex);
     return NULL;
 }
 
@@ -112,30 +114,36 @@ static struct CUstream_st *stream_new(int device, unsigned flags)
 
 static void stream_stop(struct CUstream_st *s)
 {
-    pthread_mutex_lock(&s->mutex);
+    hc_lock(&s->mutex);
     s->stop = true;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->mutex);
+    hc_unlock(&s->mutex);
     pthread_join(s->thread, NULL);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
 }
 
-/* A thread must not outlive the code it runs when a plugin is unloaded. One that hangs keeps the program from nothing but tidiness. */
-__attribute__((destructor)) static void stop_standard_streams(void)
+/* At the program's end, or where a plugin is unloaded: threads must not outlive the code they run. One that still works (hangs, perhaps) is
+ * left alone, and what it uses with it. */
+__attribute__((destructor)) static void finish(void)
 {
+    hc_report_leaks();
+    bool all = hc_live_streams() == 0;
     for (int d = 0; d < HC_MAX_DEVICES; d++) {
         struct CUstream_st *s = devices[d].standard;
         if (!s)
             continue;
-        pthread_mutex_lock(&s->mutex);
+        hc_lock(&s->mutex);
         bool idle = s->put == s->done;
-        pthread_mutex_unlock(&s->mutex);
+        hc_unlock(&s->mutex);
         if (idle)
             stream_stop(s);
+        all &= idle;
         devices[d].standard = NULL;
     }
+    if (all)
+        hc_free_executor();
 }
 
 /* The stream behind a handle, or NULL after a report. */
@@ -173,12 +181,13 @@ static cudaError_t append(struct CUstream_st *s, hc_work run, void *argument, bo
     if (!w)
         return cudaErrorMemoryAllocation;
     *w = (work){.run = run, .argument = argument, .always = always};
-    pthread_mutex_lock(&s->mutex);
+    hc_release(w);
+    hc_lock(&s->mutex);
     *s->last = w;
     s->last = &w->next;
     s->put++;
     pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->mutex);
+    hc_unlock(&s->mutex);
     return cudaSuccess;
 }
 
@@ -196,9 +205,9 @@ static mark *mark_new(int device)
 
 static mark *mark_hold(mark *m)
 {
-    pthread_mutex_lock(&m->mutex);
+    hc_lock(&m->mutex);
     m->holders++;
-    pthread_mutex_unlock(&m->mutex);
+    hc_unlock(&m->mutex);
     return m;
 }
 
@@ -206,33 +215,37 @@ static void mark_drop(mark *m)
 {
     if (!m)
         return;
-    pthread_mutex_lock(&m->mutex);
+    hc_lock(&m->mutex);
     bool last = --m->holders == 0;
-    pthread_mutex_unlock(&m->mutex);
+    hc_unlock(&m->mutex);
     if (last) {
+        AnnotateIgnoreWritesBegin(__FILE__, __LINE__); /* those who held it have no order among each other */
         pthread_mutex_destroy(&m->mutex);
         pthread_cond_destroy(&m->changed);
         free(m);
+        AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
     }
 }
 
 static void mark_await(mark *m)
 {
-    pthread_mutex_lock(&m->mutex);
+    hc_lock(&m->mutex);
     while (!m->reached)
-        pthread_cond_wait(&m->changed, &m->mutex);
-    pthread_mutex_unlock(&m->mutex);
+        hc_wait(&m->changed, &m->mutex);
+    hc_unlock(&m->mutex);
+    hc_acquire(m);
 }
 
 static void run_reach(void *argument, bool skipped)
 {
     mark *m = argument;
     (void)skipped;
-    pthread_mutex_lock(&m->mutex);
+    hc_release(m);
+    hc_lock(&m->mutex);
     clock_gettime(CLOCK_MONOTONIC, &m->time);
     m->reached = true;
     pthread_cond_broadcast(&m->changed);
-    pthread_mutex_unlock(&m->mutex);
+    hc_unlock(&m->mutex);
     mark_drop(m);
 }
 
@@ -246,9 +259,9 @@ static void run_await(void *argument, bool skipped)
 /* `later` goes on only after what `earlier` has been given so far. */
 static cudaError_t order(struct CUstream_st *earlier, struct CUstream_st *later)
 {
-    pthread_mutex_lock(&earlier->mutex);
+    hc_lock(&earlier->mutex);
     bool idle = earlier->put == earlier->done;
-    pthread_mutex_unlock(&earlier->mutex);
+    hc_unlock(&earlier->mutex);
     if (idle)
         return cudaSuccess;
     mark *m = mark_new(earlier->device);
@@ -293,10 +306,11 @@ cudaError_t hc_enqueue(cudaStream_t handle, hc_work run, void *argument, bool al
 
 static void drain(struct CUstream_st *s)
 {
-    pthread_mutex_lock(&s->mutex);
+    hc_lock(&s->mutex);
     for (uint64_t until = s->put; s->done < until;)
-        pthread_cond_wait(&s->changed, &s->mutex);
-    pthread_mutex_unlock(&s->mutex);
+        hc_wait(&s->changed, &s->mutex);
+    hc_unlock(&s->mutex);
+    hc_acquire(s);
 }
 
 cudaError_t hc_drain_stream(cudaStream_t handle)
@@ -403,10 +417,13 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     struct CUstream_st *s = resolve(handle);
     if (!s)
         return hc_fail(cudaErrorInvalidResourceHandle);
-    pthread_mutex_lock(&s->mutex);
+    hc_lock(&s->mutex);
     bool busy = s->done < s->put;
-    pthread_mutex_unlock(&s->mutex);
-    return busy ? cudaErrorNotReady : hc_fail(hc_fault(s->device));
+    hc_unlock(&s->mutex);
+    if (busy)
+        return cudaErrorNotReady;
+    hc_acquire(s);
+    return hc_fail(hc_fault(s->device));
 }
 
 cudaError_t cudaDeviceSynchronize(void)
@@ -457,9 +474,9 @@ static bool latest(cudaEvent_t e, mark **out)
         hc_report("%p is no event: destroyed, or never created", (void *)e);
         return false;
     }
-    pthread_mutex_lock(&e->mutex);
+    hc_lock(&e->mutex);
     *out = e->mark ? mark_hold(e->mark) : NULL;
-    pthread_mutex_unlock(&e->mutex);
+    hc_unlock(&e->mutex);
     return true;
 }
 
@@ -519,11 +536,11 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t handle)
     mark *m = mark_new(s->device);
     if (!m)
         return hc_fail(cudaErrorMemoryAllocation);
-    pthread_mutex_lock(&e->mutex);
+    hc_lock(&e->mutex);
     before = e->mark;
     e->mark = m;
     mark_hold(m);
-    pthread_mutex_unlock(&e->mutex);
+    hc_unlock(&e->mutex);
     mark_drop(before);
     return hc_fail(hc_enqueue(handle, run_reach, m, true));
 }
@@ -560,9 +577,11 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
         return hc_fail(cudaErrorInvalidResourceHandle);
     if (!m)
         return cudaSuccess;
-    pthread_mutex_lock(&m->mutex);
+    hc_lock(&m->mutex);
     bool reached = m->reached;
-    pthread_mutex_unlock(&m->mutex);
+    hc_unlock(&m->mutex);
+    if (reached)
+        hc_acquire(m);
     mark_drop(m);
     return reached ? hc_fail(hc_fault(e->device)) : cudaErrorNotReady;
 }
@@ -576,11 +595,11 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
     if (!latest(begin, &m[0]) || !latest(end, &m[1]) || !m[0] || !m[1] || ((begin->flags | end->flags) & cudaEventDisableTiming))
         error = cudaErrorInvalidResourceHandle;
     for (int i = 0; i < 2 && error == cudaSuccess; i++) {
-        pthread_mutex_lock(&m[i]->mutex);
+        hc_lock(&m[i]->mutex);
         if (!m[i]->reached)
             error = cudaErrorNotReady;
         t[i] = m[i]->time;
-        pthread_mutex_unlock(&m[i]->mutex);
+        hc_unlock(&m[i]->mutex);
     }
     mark_drop(m[0]);
     mark_drop(m[1]);
