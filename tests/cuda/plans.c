@@ -77,9 +77,10 @@ static void collect(const sodet_graph *g, const char *recipe)
     }
 }
 
-/* The number of classes: the recipe's own, else the data set's; those that are not on every machine are known by name. */
-static uint32_t classes_of(sd_config *cfg, const char *recipe)
+/* The number of classes: the recipe's own, else the data set's; sets that are not on every machine are known by name. */
+static uint32_t classes_of(sd_config *cfg)
 {
+    const char *set = sd_config_text(cfg, "data", "train");
     sd_pool pool = {0};
     const char *const *names;
     uint32_t n = 0;
@@ -87,9 +88,9 @@ static uint32_t classes_of(sd_config *cfg, const char *recipe)
     sd_pool_clear(&pool);
     if (n)
         return n;
-    if (strstr(recipe, "coco"))
+    if (set && strstr(set, "coco"))
         return COCO_CLASSES;
-    if (strstr(recipe, "dentist"))
+    if (set && strstr(set, "dentist"))
         return DENTIST_CLASSES;
     sd_split split = {0};
     CHECK_OK(sd_split_open(cfg, SD_SPLIT_TRAIN, NULL, 0, &split, &err));
@@ -122,7 +123,7 @@ static void read_recipe(const char *path)
     const uint32_t before = n_uses;
     CHECK_OK(sd_config_open(path, NULL, 0, &cfg, &err));
     if (cfg)
-        CHECK_OK(sd_model_open(cfg, classes_of(cfg, name), &model, &err));
+        CHECK_OK(sd_model_open(cfg, classes_of(cfg), &model, &err));
     if (model) {
         const sd_core_cfg *core = sd_config_core(cfg);
         const sd_graph_options inference = {.world = 1}, training = {.training = true, .norm = norms[core->train.norm], .world = 1};
