@@ -62,6 +62,7 @@ struct kept_fibers {
     }
 };
 thread_local kept_fibers kept;
+unsigned waiting[32]; // lanes of each warp that stand at a warp operation
 void *dynamic_shared;
 int barrier_result;
 uint64_t random_state;
@@ -147,6 +148,8 @@ void resume(thread *t)
 // are not waited for any longer.
 bool complete_warp(thread *t, bool stuck)
 {
+    if (!stuck && waiting[t->warp] < static_cast<unsigned>(__builtin_popcount(t->mask)))
+        return false; // most arrivals end here
     thread *warp = &threads[t->warp * 32];
     unsigned lanes = static_cast<unsigned>(threads.size()) - t->warp * 32;
     uint64_t brought[32];
@@ -182,6 +185,7 @@ bool complete_warp(thread *t, bool stuck)
         }
         other.votes = votes;
         other.now = state::ready;
+        waiting[t->warp]--;
     }
     return true;
 }
@@ -369,6 +373,7 @@ uint64_t hc_warp_meet(const hc_site *site, uint32_t mask, uint64_t value, unsign
     self->source = source & 31;
     self->predicate = predicate;
     self->now = state::in_warp;
+    waiting[self->warp]++;
     hc_release(&running->warp[self->warp]);
     if (!complete_warp(self, false))
         hc_fiber_leave(self->fiber);
