@@ -129,8 +129,11 @@ static sodet_status make_streams(cuda_device *d, sodet_err *err)
         e = cudaStreamCreateWithPriority(&d->stream, cudaStreamNonBlocking, least);
     if (e == cudaSuccess) /* a bucket that is ready goes first: many kernels are still to come, and its end is waited for */
         e = cudaStreamCreateWithPriority(&d->comm, cudaStreamNonBlocking, greatest);
-    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_STAGES; i++)
+    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_STAGES; i++) {
         e = cudaEventCreateWithFlags(&d->stage[i].done, cudaEventDisableTiming);
+        if (e == cudaSuccess)
+            e = cudaMallocHost((void **)&d->stage[i].memory, CUDA_STAGE_BYTES);
+    }
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "opening the device", err);
 }
 
@@ -228,35 +231,25 @@ sodet_status cuda_wait(cuda_device *d, sodet_err *err)
     return SODET_OK;
 }
 
-/* A piece of pinned memory that no copy is at. */
-static sodet_status take_stage(cuda_device *d, uint64_t bytes, cuda_stage **out, sodet_err *err)
+/* A piece of pinned memory that no copy is at. All of it is there from the beginning: freeing pinned memory waits for every device, and a
+ * device may be in a collective that this one has not come to yet. */
+static sodet_status take_stage(cuda_device *d, cuda_stage **out, sodet_err *err)
 {
     cuda_stage *stage = &d->stage[d->next_stage++ % CUDA_STAGES];
     cudaError_t e = stage->busy ? cudaEventSynchronize(stage->done) : cudaSuccess;
     stage->busy = false;
-    if (e == cudaSuccess && stage->bytes < bytes) {
-        if (stage->memory)
-            e = cudaFreeHost(stage->memory);
-        stage->memory = NULL;
-        stage->bytes = 0;
-        if (e == cudaSuccess)
-            e = cudaMallocHost((void **)&stage->memory, bytes);
-        stage->bytes = e == cudaSuccess ? bytes : 0;
-    }
     *out = stage;
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy to or from the device", err);
 }
-
-enum { STAGE_BYTES = 8 << 20 }; /* a piece of a longer copy: the next one is filled while it flies */
 
 sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err)
 {
     cuda_device *d = device;
     sodet_status s = cuda_use(d, err);
     for (uint64_t at = 0; s == SODET_OK && at < bytes;) {
-        const uint64_t piece = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+        const uint64_t piece = bytes - at < CUDA_STAGE_BYTES ? bytes - at : CUDA_STAGE_BYTES;
         cuda_stage *stage;
-        s = take_stage(d, piece, &stage, err);
+        s = take_stage(d, &stage, err);
         if (s != SODET_OK)
             return s;
         memcpy(stage->memory, (const char *)from + at, piece);
@@ -276,9 +269,9 @@ static sodet_status download(void *device, const void *from, uint64_t offset, vo
     cuda_device *d = device;
     sodet_status s = cuda_use(d, err);
     for (uint64_t at = 0; s == SODET_OK && at < bytes;) {
-        const uint64_t piece = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+        const uint64_t piece = bytes - at < CUDA_STAGE_BYTES ? bytes - at : CUDA_STAGE_BYTES;
         cuda_stage *stage;
-        s = take_stage(d, piece, &stage, err);
+        s = take_stage(d, &stage, err);
         if (s != SODET_OK)
             return s;
         cudaError_t e = cudaMemcpyAsync(stage->memory, (const char *)from + offset + at, piece, cudaMemcpyDeviceToHost, d->stream);

@@ -28,10 +28,9 @@ typedef struct cuda_config {
 
 /* ---- devices ---- */
 typedef struct cuda_group cuda_group; /* collective.c */
-enum { CUDA_STAGES = 4 };
-typedef struct cuda_stage { /* pinned memory on its way to the device */
+enum { CUDA_STAGES = 4, CUDA_STAGE_BYTES = 8 << 20 };
+typedef struct cuda_stage { /* pinned memory on its way to the device: a piece of a copy, while the next one is filled */
     char *memory;
-    uint64_t bytes;
     cudaEvent_t done;
     bool busy;
 } cuda_stage;
