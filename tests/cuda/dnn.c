@@ -136,7 +136,7 @@ static void test_workspace(void)
     v.relu = 1; /* the bias of zeros needs some */
     dnn_context *c = opened((dnn_options){.workspace_limit = 100});
     dnn_plan p;
-    CHECK_FAILS(dnn_plan_make(c, &v, &p, &err), SODET_E_UNSUPPORTED, "raise the limit of the workspace");
+    CHECK_FAILS(dnn_plan_make(c, &v, &p, &err), SODET_E_UNSUPPORTED, "raise [backend.cuda] workspace");
     CHECK(!p.handle);
     dnn_close(c);
 }

@@ -473,7 +473,7 @@ static void test_limit(void)
     CHECK_FAILS(dnn_plan_make(c, &v, &p, &err), SODET_E_UNSUPPORTED,
                 "convolution [2, 8, 9, 11] with 16 kernels 3x3 to 9x11 (stride 1x1, padding 1 1 1 1) + bias + ReLU in fp32: the engine of "
                 "cuDNN 9.");
-    CHECK(strstr(err.text, "raise the limit of the workspace"));
+    CHECK(strstr(err.text, "raise [backend.cuda] workspace"));
     CHECK(!p.handle);
     dnn_close(c);
 }

@@ -286,29 +286,28 @@ static sodet_status no_engine(const made_plan *m, const passed *why, sodet_err *
 {
     char conv[TEXT], version[48];
     const double mib = 1.0 / 1048576;
+    const bool rounds = m->conv.type == SODET_F32 && !m->context->options.tf32;
     conv_text(&m->conv, conv);
     version_text(m->context->version, version);
     if (why->large)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED,
-                          "%s: the engine of cuDNN %s that needs least workspace wants %.1f MiB, the limit is %.1f: raise the limit of the "
-                          "workspace, or take a smaller batch",
+                          "%s: the engine of cuDNN %s that needs least workspace wants %.1f MiB, the limit is %.1f: raise "
+                          "[backend.cuda] workspace, or take a smaller batch",
                           conv, version, (double)why->least * mib, (double)m->context->options.workspace_limit * mib);
     if (why->varying)
-        return SODET_FAIL(
-            err, SODET_E_UNSUPPORTED,
-            "%s: cuDNN %s has no deterministic engine for it (of %u configurations %u are not deterministic): allow others, or "
-            "take another precision",
-            conv, version, why->seen, why->varying);
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                          "%s: cuDNN %s has no deterministic engine for it (of %u configurations %u are not): [backend.cuda] "
+                          "deterministic = no, or another [run] precision",
+                          conv, version, why->seen, why->varying);
     if (why->narrow)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED,
                           "%s: cuDNN %s has no engine for it that keeps its precision (of %u configurations %u round operands or sums): "
-                          "allow TF32, or take another precision",
-                          conv, version, why->seen, why->narrow);
-    return SODET_FAIL(
-        err, SODET_E_UNSUPPORTED,
-        "%s: cuDNN %s has no ready engine for it (of %u configurations %u are compiled at run time, %u refused): take another "
-        "precision or other sizes%s%s",
-        conv, version, why->seen, why->compiled, why->refused, why->reason[0] ? "; cuDNN says: " : "", why->reason);
+                          "%sanother [run] precision",
+                          conv, version, why->seen, why->narrow, rounds ? "[backend.cuda] tf32 = yes, or " : "");
+    return SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                      "%s: cuDNN %s has no ready engine for it (of %u configurations %u are compiled at run time, %u refused): another "
+                      "[run] precision or other sizes%s%s",
+                      conv, version, why->seen, why->compiled, why->refused, why->reason[0] ? "; cuDNN says: " : "", why->reason);
 }
 
 static bool is_positive(const dnn_conv *v)
