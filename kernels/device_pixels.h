@@ -69,12 +69,13 @@ static inline dim3 device_pixel_grid(const device_pixels &p, const device_pixel_
     return dim3(device_blocks(s.n, DEVICE_THREADS, 1 + 8 * DEVICE_BLOCKS / images), (unsigned)images);
 }
 
-/* Calls f(zero of the storage type, number of channels of a pack as a type) if there is anything to do. An image has less than 2^31 elements
+/* Calls f(zero of the storage type, number of channels of a pack as a type) if there is anything to do. third: the address of another
+ * tensor, perhaps of int32, that is read or written by the pack, or NULL. An image has less than 2^31 elements
  * (uint32_t numbers them), and its sides less than 2^15. */
 template <int N> struct device_pack_of {
     enum { value = N };
 };
-template <class F> static inline int device_pixel_kind(const sodet_tensor *y, const sodet_tensor *x, F f)
+template <class F> static inline int device_pixel_kind(const sodet_tensor *y, const sodet_tensor *x, const void *third, F f)
 {
     const sodet_shape *s = &y->shape, *of = &x->shape;
     if (sodet_elements(s) == 0)
@@ -85,8 +86,8 @@ template <class F> static inline int device_pixel_kind(const sodet_tensor *y, co
     return device_storage(s->dtype, [&](auto zero) {
         enum { V = 16 / sizeof(zero) };
         const bool packs = y->layout == SODET_CHANNELS_LAST && x->layout == SODET_CHANNELS_LAST && s->dim[1] % V == 0;
-        return packs && device_aligned(y->data, 16) && device_aligned(x->data, 16) ? f(zero, device_pack_of<V>())
-                                                                                   : f(zero, device_pack_of<1>());
+        const bool aligned = device_aligned(y->data, 16) && device_aligned(x->data, 16) && device_aligned(third, 32);
+        return packs && aligned ? f(zero, device_pack_of<V>()) : f(zero, device_pack_of<1>());
     });
 }
 

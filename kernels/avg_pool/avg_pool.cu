@@ -79,7 +79,7 @@ static int forward(const sodet_kernel_args *a, void *stream)
 {
     const sodet_tensor *x = &a->in[0], *y = &a->out[0];
     const windows w = windows_of((const sodet_pool_attr *)a->attr, &x->shape, &y->shape);
-    return device_pixel_kind(y, x, [&](auto zero, auto v) {
+    return device_pixel_kind(y, x, NULL, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const device_pixels in = device_pixels_of(&x->shape, x->layout), out = device_pixels_of(&y->shape, y->layout);
@@ -94,7 +94,7 @@ static int backward(const sodet_kernel_args *a, void *stream)
 {
     const sodet_tensor *dy = &a->in[0], *dx = &a->out[0];
     const windows w = windows_of((const sodet_pool_attr *)a->attr, &dx->shape, &dy->shape);
-    return device_pixel_kind(dx, dy, [&](auto zero, auto v) {
+    return device_pixel_kind(dx, dy, NULL, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const device_pixels in = device_pixels_of(&dx->shape, dx->layout), out = device_pixels_of(&dy->shape, dy->layout);

@@ -33,9 +33,11 @@ static __global__ void pool_forward(T *y, int32_t *where, const T *x, device_pix
             const int64_t at = image * out.image + device_pixel_place(out, p.channel, p.i, p.j);
             device_store<T, V>(y + at, most);
             if (where) {
+                device_pack<int32_t, V> code;
                 SODET_UNROLL
                 for (int k = 0; k < V; k++)
-                    where[at + k] = steps.last ? ~best[k] : best[k];
+                    code.v[k] = steps.last ? ~best[k] : best[k];
+                *reinterpret_cast<device_pack<int32_t, V> *>(where + at) = code;
             }
         }
 }
@@ -56,12 +58,20 @@ static __global__ void pool_backward(T *dx, const int32_t *where, const T *dy, d
             device_windows_over(columns, p.j, &left, &right);
             for (int32_t i = top; i < bottom; i++)
                 for (int32_t j = left; j < right; j++) {
-                    const int32_t *code = where + image * out.image + p.channel * channel + i * row + j * column;
+                    const int32_t *from = where + image * out.image + p.channel * channel + i * row + j * column;
+                    device_pack<int32_t, V> code;
                     float v[V];
+                    if (channel == 1) {
+                        code = *reinterpret_cast<const device_pack<int32_t, V> *>(from);
+                    } else {
+                        SODET_UNROLL
+                        for (int k = 0; k < V; k++)
+                            code.v[k] = from[k * channel];
+                    }
                     device_load<T, V>(v, dy + image * out.image + device_pixel_place(out, p.channel, i, j));
                     SODET_UNROLL
                     for (int k = 0; k < V; k++)
-                        sum[k] += code[k * channel] == own ? v[k] : 0;
+                        sum[k] += code.v[k] == own ? v[k] : 0;
                 }
             device_store<T, V>(dx + image * in.image + device_pixel_place(in, p.channel, p.i, p.j), sum);
         }
@@ -80,14 +90,15 @@ static windows windows_of(const sodet_pool_attr *t, const sodet_shape *in, const
 static int forward(const sodet_kernel_args *a, void *stream)
 {
     const sodet_tensor *x = &a->in[0], *y = &a->out[0];
+    int32_t *where = a->n_out > 1 ? (int32_t *)a->out[1].data : NULL;
     const windows w = windows_of((const sodet_pool_attr *)a->attr, &x->shape, &y->shape);
-    return device_pixel_kind(y, x, [&](auto zero, auto v) {
+    return device_pixel_kind(y, x, where, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const device_pixels in = device_pixels_of(&x->shape, x->layout), out = device_pixels_of(&y->shape, y->layout);
         const device_pixel_steps steps = device_pixel_steps_of(out, V);
-        DEVICE_TRY((pool_forward<T, V>), device_pixel_grid(out, steps), DEVICE_THREADS, 0, stream, (T *)y->data,
-                   a->n_out > 1 ? (int32_t *)a->out[1].data : (int32_t *)NULL, (const T *)x->data, in, out, steps, w.rows, w.columns);
+        DEVICE_TRY((pool_forward<T, V>), device_pixel_grid(out, steps), DEVICE_THREADS, 0, stream, (T *)y->data, where, (const T *)x->data,
+                   in, out, steps, w.rows, w.columns);
         return 0;
     });
 }
@@ -96,7 +107,7 @@ static int backward(const sodet_kernel_args *a, void *stream)
 {
     const sodet_tensor *dy = &a->in[1], *dx = &a->out[0];
     const windows w = windows_of((const sodet_pool_attr *)a->attr, &dx->shape, &dy->shape);
-    return device_pixel_kind(dx, dy, [&](auto zero, auto v) {
+    return device_pixel_kind(dx, dy, a->in[0].data, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const device_pixels in = device_pixels_of(&dx->shape, dx->layout), out = device_pixels_of(&dy->shape, dy->layout);

@@ -146,7 +146,7 @@ static __global__ void bilinear_columns(T *dx, const float *middle_map, device_p
 static int forward(const sodet_kernel_args *a, void *stream)
 {
     const sodet_tensor *x = &a->in[0], *y = &a->out[0];
-    return device_pixel_kind(y, x, [&](auto zero, auto v) {
+    return device_pixel_kind(y, x, NULL, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const device_pixels in = device_pixels_of(&x->shape, x->layout), out = device_pixels_of(&y->shape, y->layout);
@@ -177,7 +177,7 @@ static uint64_t scratch(const sodet_kernel_args *a)
 static int backward(const sodet_kernel_args *a, void *stream)
 {
     const sodet_tensor *dy = &a->in[0], *dx = &a->out[0];
-    return device_pixel_kind(dx, dy, [&](auto zero, auto v) {
+    return device_pixel_kind(dx, dy, NULL, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const sodet_shape between = middle_of(a);

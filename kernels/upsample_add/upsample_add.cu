@@ -24,9 +24,7 @@ static __global__ void upsample_add(T *y, const T *a, const T *b, device_pixels 
 static int forward(const sodet_kernel_args *k, void *stream)
 {
     const sodet_tensor *a = &k->in[0], *b = &k->in[1], *y = &k->out[0];
-    if (!device_aligned(a->data, 16))
-        return (int)cudaErrorInvalidValue;
-    return device_pixel_kind(y, b, [&](auto zero, auto v) {
+    return device_pixel_kind(y, b, a->data, [&](auto zero, auto v) {
         typedef decltype(zero) T;
         enum { V = decltype(v)::value };
         const device_pixels small = device_pixels_of(&b->shape, b->layout), large = device_pixels_of(&y->shape, y->layout);
