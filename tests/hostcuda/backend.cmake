@@ -15,3 +15,7 @@ if(NOT SODET_SANITIZE)
 endif()
 
 set(SODET_CUDA_HOST_ENV ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4" "HC_ABORT=1" PARENT_SCOPE)
+
+set(here ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4")
+add_test(NAME cuda_host/replicas COMMAND ${CMAKE_BINARY_DIR}/tests/test_train_replicas --on cuda_host)
+set_tests_properties(cuda_host/replicas PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)

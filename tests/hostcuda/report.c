@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_PLANS = 8 };
 
@@ -14,6 +15,7 @@ typedef struct plan {
     char function[48];
     unsigned long nth;
     int error; /* -1: what the function most likely fails with */
+    bool hangs;
     atomic_ulong calls;
 } plan;
 
@@ -60,6 +62,9 @@ static void read_plans(void)
         p->function[name] = 0;
         char *end;
         p->nth = strtoul(at + name + 1, &end, 10);
+        p->hangs = strncmp(end, ":hang", 5) == 0;
+        if (p->hangs)
+            end += 5;
         p->error = *end == ':' ? (int)strtol(end + 1, &end, 10) : -1;
         atomic_store(&p->calls, 0);
         if (end != at + length || p->nth == 0 || p->error == 0)
@@ -129,6 +134,8 @@ cudaError_t hc_planned_failure(const char *function)
         plan *p = &plans[i];
         if (strcmp(p->function, function) != 0 || atomic_fetch_add_explicit(&p->calls, 1, memory_order_relaxed) + 1 != p->nth)
             continue;
+        while (p->hangs)
+            pause();
         if (p->error > 0)
             return (cudaError_t)p->error;
         if (strcmp(function, "kernel") == 0)

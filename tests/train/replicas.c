@@ -1,5 +1,5 @@
 /* Replicas: one, two and four devices make the same steps of the same batches, whatever is dealt to whom; they run at the same time; one
- * that fails ends the run with a message that names it.
+ * that fails ends the run with a message that names it. --on cuda_host: virtual GPUs of tests/hostcuda against the CPU.
  * labels: big */
 #include "runs.h"
 
@@ -218,19 +218,23 @@ static void compare(const char *what, const facts *got, const facts *want, doubl
     printf("%s: gradients agree to %.2g (worst tensor %.2g), %d losses to %.2g\n", what, whole, worst, STEPS, worst_loss);
 }
 
-static const char *const replicas[] = {"", ":x2", ":x4"};
+enum { MOST_DEVICES = 4 };
+static const char *const replicas[MOST_DEVICES + 1] = {"", ":x2", ":x4"}, *const virtual_gpus[MOST_DEVICES + 1] = {
+                                                                              "cpu", "cuda_host:0", "cuda_host:2,1", "cuda_host:0,1,2,3"};
 
 /* On `backend`; wants_empty: the data is meant to have pictures without boxes. */
 static void agree(const char *what, const char *backend, const char *const *lines, bool wants_empty, double tolerance, facts *f)
 {
-    for (uint32_t d = 0; d < 3; d++) {
+    const bool gpus = strcmp(backend, "cuda_host") == 0;
+    for (uint32_t d = 0; (gpus ? virtual_gpus : replicas)[d]; d++) {
+        const char *which = gpus ? virtual_gpus[d] : replicas[d];
         job j = {.facts = &f[d]};
         char output[100], devices[100], text[120];
         uint32_t n = 0;
         for (; lines[n]; n++)
             j.lines[n] = lines[n];
         snprintf(output, sizeof output, "run.output=%.40s-%u", what, d);
-        snprintf(devices, sizeof devices, "run.devices=%.40s%s", backend, replicas[d]);
+        snprintf(devices, sizeof devices, "run.devices=%.40s%s", gpus ? "" : backend, which);
         j.lines[n++] = devices;
         j.lines[n++] = output;
         runs_start(0, "", NULL, &(runs_job){.work = make_steps, .context = &j});
@@ -238,7 +242,7 @@ static void agree(const char *what, const char *backend, const char *const *line
         CHECK(o->exit_code == 0);
         CHECK(!wants_empty || f[d].empty > 0);
         CHECK(f[d].images[0] != f[d].images[1]); /* an uneven rest is among the gradients */
-        snprintf(text, sizeof text, "%s, %s%s", what, backend, replicas[d]);
+        snprintf(text, sizeof text, "%s, %s%s", what, gpus ? "" : backend, which);
         if (d > 0)
             compare(text, &f[d], &f[0], tolerance);
     }
@@ -395,15 +399,82 @@ static void hanging(void)
     CHECK_RUN(ini, "run.output=hung", "run.resume=hung", "schedule.total=3");
 }
 
-int main(void)
-{
-    runs_begin("replicas");
-    facts *f = mmap(NULL, 3 * sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (f == MAP_FAILED)
-        return 1;
 #define RETINANET                                                                                                                          \
     "backbone.plugin=resnet", "backbone.depth=18", "backbone.width=0.1", "neck.plugin=fpn", "neck.width=0.1", "head.plugin=retinanet",     \
         "head.width=0.1", "head.depth=1", "loss.plugin=focal", "optimizer.lr=0.002"
+
+/* ---- on virtual GPUs ---- */
+static const char *plan; /* HC_FAIL */
+static void fail_soon(void)
+{
+    setenv("HC_FAIL", plan, 1);
+}
+
+/* A rank that fails, whatever in, ends the run within its time; the message names the rank; the last checkpoint goes on. */
+static void failing_gpus(void)
+{
+    static const struct {
+        const char *what, *plan, *said;
+        sodet_status status;
+    } cases[] = {
+        {"a collective that fails", "ncclAllReduce:40:3", "NCCL", SODET_E_DEVICE},
+        {"an absent peer", "ncclCommInitRankConfig:2:hang", "has not answered", SODET_E_DEVICE},
+        {"a peer that cannot join", "ncclCommInitRankConfig:2:3", "NCCL", SODET_E_DEVICE},
+        {"a kernel that goes astray", "kernel:2500:700", "illegal memory access", SODET_E_DEVICE},
+        {"a kernel that does not end", "kernel:2500:hang", "has not answered", SODET_E_DEVICE},
+        {"a host that does not come", "ncclAllGather:40:hang", "has not answered", SODET_E_DEVICE},
+        {"no memory on one", "cudaMalloc:10", "MiB", SODET_E_MEMORY},
+        {"a copy that fails", "cudaMemcpyAsync:120:1", "copy", SODET_E_DEVICE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char output[40], resume[40];
+        plan = cases[i].plan;
+        snprintf(output, sizeof output, "run.output=gpu-%zu", i);
+        snprintf(resume, sizeof resume, "run.resume=gpu-%zu", i);
+        runs_start(0, ini,
+                   RUNS("run.devices=cuda_host:0,1,2", "run.timeout=3", "checkpoint.every=1", "checkpoint.unit=iterations",
+                        "schedule.total=3", output),
+                   &(runs_job){.before = fail_soon});
+        const double began = sd_now();
+        const runs_outcome *o = runs_finish(0);
+        const double took = sd_now() - began;
+        CHECK_EQ(o->signal, 0);
+        CHECK_EQ(o->status, cases[i].status);
+        CHECK(took < 100); /* three seconds of waiting; the rest is for a busy machine */
+        check_count();
+        if (!strstr(o->err.text, "cuda_host:") || !strstr(o->err.text, cases[i].said))
+            check_fail(__FILE__, __LINE__, "%s: \"%s\" does not name the device and \"%s\"", cases[i].what, o->err.text, cases[i].said);
+        char last[64];
+        snprintf(last, sizeof last, "gpu-%zu/last.safetensors", i);
+        if (access(last, R_OK) == 0)
+            CHECK_RUN(ini, output, resume, "run.devices=cuda_host:3", "schedule.total=3");
+    }
+}
+
+static int on_gpus(facts *f)
+{
+    agree("gpus synchronised", "cuda_host", RUNS(RETINANET, "train.norm=sync"), false, 1e-5, f);
+    agree("gpus multibox", "cuda_host",
+          RUNS("train.norm=sync", "backbone.width=0.25", "dataset.drawn.count=15", "train.init=he_fan_in", "optimizer.lr=1e-4"), false,
+          1e-5, f);
+    agree("gpus accumulated", "cuda_host",
+          RUNS(RETINANET, "loss.normaliser=ema", "optimizer.accumulate=2", "train.batch=3", "dataset.drawn.seed=8"), false, 1e-5, f);
+    agree("gpus without boxes", "cuda_host",
+          RUNS("train.norm=frozen", "data.classes=circle, star", "data.unknown_class=skip", "dataset.drawn.seed=4", "loss.min_negatives=3",
+               "loss.normaliser=image"),
+          true, 1e-5, f);
+    failing_gpus();
+    return runs_done(300);
+}
+
+int main(int argc, char **argv)
+{
+    runs_begin("replicas");
+    facts *f = mmap(NULL, MOST_DEVICES * sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (f == MAP_FAILED)
+        return 1;
+    if (argc > 2 && strcmp(argv[1], "--on") == 0 && strcmp(argv[2], "cuda_host") == 0)
+        return on_gpus(f);
     agree("synchronised", "cpu", RUNS(RETINANET, "train.norm=sync"), false, 1e-5, f);
     agree("multibox", "cpu",
           RUNS("train.norm=sync", "backbone.width=0.25", "dataset.drawn.count=15", "train.init=he_fan_in", "optimizer.lr=1e-4"), false,

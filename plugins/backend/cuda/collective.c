@@ -11,7 +11,7 @@
 
 typedef struct member {
     ncclComm_t comm;
-    _Atomic uint64_t met;      /* collectives it has come to; the first is joining */
+    _Atomic uint64_t met;      /* collectives that its device has come to; the first is joining */
     _Atomic uint64_t waits_ns; /* when it began to wait for the device; 0: it does not */
 } member;
 
@@ -74,21 +74,43 @@ void cuda_group_abort(cuda_group *g)
     atomic_store(&g->aborted, true);
 }
 
+/* Counts what the device has come to. Only a host that waits looks; one that does not wait is not waited for, or soon looks. */
+static void look(cuda_device *d)
+{
+    while (d->first_expected < d->n_expected && cudaEventQuery(d->expected[d->first_expected]) == cudaSuccess) {
+        d->first_expected++;
+        atomic_fetch_add(&d->group->members[d->rank].met, 1);
+    }
+    if (d->first_expected == d->n_expected)
+        d->first_expected = d->n_expected = 0;
+}
+
 void cuda_group_waits(cuda_device *d, bool waits)
 {
-    if (d->group)
-        atomic_store(&d->group->members[d->rank].waits_ns, waits ? now_ns() : 0);
+    if (!d->group)
+        return;
+    look(d);
+    atomic_store(&d->group->members[d->rank].waits_ns, waits ? now_ns() : 0);
+}
+
+sodet_status cuda_group_expect(cuda_device *d, cudaEvent_t ready, sodet_err *err)
+{
+    if (!d->group)
+        return SODET_OK;
+    look(d);
+    if (sd_grow(&d->expected, &d->expected_capacity, d->n_expected + 1, sizeof *d->expected, err) != SODET_OK)
+        return SODET_E_MEMORY;
+    d->expected[d->n_expected++] = ready;
+    return SODET_OK;
 }
 
 uint32_t cuda_group_awaited(cuda_group *g, double *seconds)
 {
-    uint64_t most = 0, least = UINT64_MAX, since = 0;
+    uint64_t least = UINT64_MAX, since = 0;
     uint32_t who = UINT32_MAX;
     *seconds = 0;
     for (uint32_t r = 0; r < g->n; r++) {
         const uint64_t met = atomic_load(&g->members[r].met), waits = atomic_load(&g->members[r].waits_ns);
-        if (met > most)
-            most = met;
         if (met < least) {
             least = met;
             who = r;
@@ -96,8 +118,8 @@ uint32_t cuda_group_awaited(cuda_group *g, double *seconds)
         if (waits && (!since || waits < since))
             since = waits;
     }
-    if (!since || least == most)
-        return UINT32_MAX;
+    if (!since)
+        return UINT32_MAX; /* nobody waits; where all wait for each other's data, the first is as good as any */
     *seconds = (double)(now_ns() - since) * 1e-9;
     return who;
 }
@@ -115,6 +137,7 @@ sodet_status cuda_group_check(cuda_device *d, sodet_err *err)
     cuda_group *g = d->group;
     member *m = &g->members[d->rank];
     ncclResult_t state = ncclSuccess;
+    look(d);
     if (atomic_load(&g->aborted)) {
         end_communicator(d);
         return SODET_FAIL(err, SODET_E_DEVICE, "another device of the group failed; this one stopped waiting for it");
@@ -187,7 +210,6 @@ sodet_status cuda_group_sum(cuda_device *d, const cuda_part *part, uint32_t n, s
         return s;
     const cuda_nccl *nccl = d->group->nccl;
     member *m = &d->group->members[d->rank];
-    atomic_fetch_add(&m->met, 1);
     ncclResult_t r = nccl->GroupStart(), end;
     for (uint32_t i = 0; i < n && (r == ncclSuccess || r == ncclInProgress); i++)
         if (part[i].elements)
@@ -206,6 +228,5 @@ sodet_status cuda_group_gather(cuda_device *d, const void *in, void *out, uint64
     if (s != SODET_OK || !bytes)
         return s;
     member *m = &d->group->members[d->rank];
-    atomic_fetch_add(&m->met, 1);
     return taken(d, d->group->nccl->AllGather(in, out, bytes, ncclUint8, m->comm, d->comm), "gathering from the devices", err);
 }

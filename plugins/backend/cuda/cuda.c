@@ -87,6 +87,7 @@ static void close_device(void *device)
     for (uint64_t i = 0; i < d->n_convs; i++)
         dnn_plan_free(&d->conv[i].plan);
     sd_free(d->conv);
+    sd_free(d->expected);
     dnn_close(d->dnn);
     for (uint32_t i = 0; i < CUDA_STAGES; i++) {
         if (d->stage[i].memory)

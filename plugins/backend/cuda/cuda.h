@@ -48,6 +48,8 @@ typedef struct cuda_device {
     cuda_group *group;
     cudaStream_t stream, comm;
     dnn_context *dnn;
+    cudaEvent_t *expected; /* of collectives that are put on the stream, in their order; [first_expected, n_expected) */
+    uint64_t first_expected, n_expected, expected_capacity;
     cuda_conv *conv;
     uint64_t n_convs, conv_capacity;
     cuda_stage stage[CUDA_STAGES];
@@ -73,7 +75,10 @@ sodet_status cuda_group_join(cuda_device *d, sodet_err *err);
 void cuda_group_leave(cuda_device *d);
 /* OK, or why the group can go no further. */
 sodet_status cuda_group_check(cuda_device *d, sodet_err *err);
+/* Around every wait on the host; in between it tells the group how far the device has come. */
 void cuda_group_waits(cuda_device *d, bool waits);
+/* The next collective of this device has its inputs when `ready` is done. */
+sodet_status cuda_group_expect(cuda_device *d, cudaEvent_t ready, sodet_err *err);
 /* Sum over ranks of n parts; on d->comm. in == out is allowed. */
 typedef struct cuda_part {
     const void *in;

@@ -6,7 +6,7 @@ typedef struct cuda_program {
     cuda_plan *plan;
     cuda_device *device;
     void **address;      /* of inputs and outputs, by value */
-    cudaEvent_t *events; /* [plan->n_events]: collectives that are done */
+    cudaEvent_t *events; /* [2 * plan->n_events]: of each collective, that it is done, and that its inputs are */
     cuda_part *part;     /* of the collective with most inputs */
     bool weights_ready;  /* the prologue has run */
 } cuda_program;
@@ -66,11 +66,11 @@ static sodet_status make_events(cuda_program *g, sodet_err *err)
     for (uint64_t i = 0; i < p->steps[0].n; i++)
         if (p->steps[0].step[i].kind == CUDA_COLLECTIVE && p->steps[0].step[i].call.n_in > most)
             most = p->steps[0].step[i].call.n_in;
-    g->events = sd_alloc(p->n_events + 1, sizeof *g->events);
+    g->events = sd_alloc(2 * p->n_events + 1, sizeof *g->events);
     g->part = sd_alloc(most + 1, sizeof *g->part);
     if (!g->events || !g->part)
         return cuda_out_of_memory(err);
-    for (uint32_t i = 0; i < p->n_events; i++) {
+    for (uint32_t i = 0; i < 2 * p->n_events; i++) {
         cudaError_t e = cudaEventCreateWithFlags(&g->events[i], cudaEventDisableTiming);
         if (e != cudaSuccess)
             return cuda_failed(e, "making an event", err);
@@ -117,7 +117,7 @@ void cuda_unbind(void *program)
     if (!g)
         return;
     (void)cuda_wait(g->device, NULL); /* nothing may still be at its memory */
-    for (uint32_t i = 0; g->events && i < g->plan->n_events; i++)
+    for (uint32_t i = 0; g->events && i < 2 * g->plan->n_events; i++)
         if (g->events[i])
             cudaEventDestroy(g->events[i]);
     cuda_release_plan(g->plan);
@@ -137,12 +137,15 @@ static sodet_status run_collective(cuda_program *g, const cuda_step *s, sodet_er
 {
     cuda_device *d = g->device;
     const sodet_kernel_args *c = &s->call;
-    cudaError_t e = cudaEventRecord(g->events[s->event], d->stream); /* its inputs are ready then */
+    const cudaEvent_t done = g->events[2 * s->event], ready = g->events[2 * s->event + 1];
+    cudaError_t e = cudaEventRecord(ready, d->stream);
     if (e == cudaSuccess)
-        e = cudaStreamWaitEvent(d->comm, g->events[s->event], 0);
+        e = cudaStreamWaitEvent(d->comm, ready, 0);
     if (e != cudaSuccess)
         return cuda_failed(e, "ordering a collective", err);
-    sodet_status status = SODET_OK;
+    sodet_status status = cuda_group_expect(d, ready, err);
+    if (status != SODET_OK)
+        return status;
     if (g->plan->node[s->node].node->op->id == SODET_OP_all_reduce) {
         for (uint32_t i = 0; i < c->n_in; i++)
             g->part[i] = (cuda_part){c->in[i].data, c->out[i].data, (uint64_t)sodet_elements(&c->in[i].shape)};
@@ -153,7 +156,7 @@ static sodet_status run_collective(cuda_program *g, const cuda_step *s, sodet_er
     } else {
         status = cuda_group_gather(d, c->in[0].data, c->out[0].data, (uint64_t)sodet_elements(&c->in[0].shape) * sizeof(float), err);
     }
-    if (status == SODET_OK && (e = cudaEventRecord(g->events[s->event], d->comm)) != cudaSuccess)
+    if (status == SODET_OK && (e = cudaEventRecord(done, d->comm)) != cudaSuccess)
         status = cuda_failed(e, "ordering a collective", err);
     return status;
 }
@@ -187,7 +190,7 @@ static sodet_status run_step(cuda_program *g, cuda_step *s, const sodet_run *r, 
     case CUDA_COLLECTIVE:
         return run_collective(g, s, err);
     default: /* CUDA_JOIN */
-        e = cudaStreamWaitEvent(d->stream, g->events[s->event], 0);
+        e = cudaStreamWaitEvent(d->stream, g->events[2 * s->event], 0);
     }
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "launching a kernel", err);
 }
