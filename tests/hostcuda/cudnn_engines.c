@@ -214,11 +214,25 @@ static bool is_depthwise(const hc_graph *g)
     return g->groups > 1 && g->w.size[1] == 1;
 }
 
+/* HC_CUDNN_WITHOUT: indices of engines, by commas, that this cuDNN does not have. */
+static bool is_there(const hc_engine *e)
+{
+    const char *text = getenv("HC_CUDNN_WITHOUT");
+    for (char *end; text && *text; text = *end ? end + 1 : end)
+        if (strtol(text, &end, 10) == e->index)
+            return false;
+    return true;
+}
+
 uint32_t hc_engine_list(const hc_graph *g, cudnnBackendHeurMode_t mode, const hc_engine *list[HC_LIST])
 {
     const bool wide = (g->part == 1 ? g->w.type : g->x.type) == CUDNN_DATA_FLOAT, fallback = mode == CUDNN_HEUR_MODE_FALLBACK;
     uint32_t n = 0;
-#define LIST(engine) list[n++] = &engines[engine]
+#define LIST(engine)                                                                                                                       \
+    do {                                                                                                                                   \
+        list[n] = &engines[engine];                                                                                                        \
+        n += is_there(list[n]);                                                                                                            \
+    } while (0)
     if (mode != CUDNN_HEUR_MODE_A && !fallback)
         return 0;
     if (!g->ready) {

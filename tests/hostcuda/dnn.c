@@ -478,6 +478,34 @@ static void test_limit(void)
     dnn_close(c);
 }
 
+/* Where nothing is left that may be taken, the message says which option would allow what there is. */
+static void test_nothing_left(void)
+{
+    static const struct {
+        const char *without;
+        uint32_t part, type, deterministic, groups;
+        const char *says;
+    } rows[] = {
+        {"0,70,20", DNN_FORWARD, SODET_F32, 0, 1, "round operands or sums): [backend.cuda] tf32 = yes, or another [run] precision"},
+        {"0,67,46", DNN_GRADIENT_DATA, SODET_BF16, 0, 1,
+         "has no engine for it that keeps its precision (of 1 configurations 1 round operands or sums): another [run] precision"},
+        {"0,70", DNN_GRADIENT_WEIGHT, SODET_F32, 1, 1, "are not): [backend.cuda] deterministic = no, or another [run] precision"},
+        {"0", DNN_FORWARD, SODET_F16, 0, 8,
+         "has no ready engine for it (of 1 configurations 1 are compiled at run time, 0 refused): another [run] precision"},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        dnn_conv v = sized(cases[0]);
+        dnn_context *c = opened((dnn_options){.deterministic = rows[i].deterministic});
+        dnn_plan p;
+        v.part = rows[i].part, v.type = rows[i].type, v.groups = rows[i].groups;
+        setenv("HC_CUDNN_WITHOUT", rows[i].without, 1);
+        CHECK_FAILS(dnn_plan_make(c, &v, &p, &err), SODET_E_UNSUPPORTED, rows[i].says);
+        unsetenv("HC_CUDNN_WITHOUT");
+        CHECK(!p.handle);
+        dnn_close(c);
+    }
+}
+
 static void test_refusals(void)
 {
     dnn_conv v = sized(cases[0]);
@@ -579,6 +607,7 @@ int main(void)
     test_choice();
     test_zeros();
     test_limit();
+    test_nothing_left();
     test_refusals();
     test_versions();
     test_injection();
