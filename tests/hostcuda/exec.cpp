@@ -39,29 +39,36 @@ struct grid {
     hc_closure run, drop;
     void *closure;
     int device;
-    // What the thread sanitizer takes for places of order: begin and end of a block, its barrier, its warps.
-    char begin, end, barrier, warp[32];
+    char end; // for the thread sanitizer: what comes before the grid's end
+};
+
+// Places of order as the thread sanitizer sees them, new for each block: two blocks have none, so that what both touch is found.
+struct block_order {
+    char begin, barrier, warp[32];
 };
 
 // The lists have no destructors, which would run while a stream still works: hc_free_executor.
 grid *running;
+block_order *order;
 std::vector<thread> &threads = *new std::vector<thread>;      // of the block that runs
 std::vector<unsigned> &turns = *new std::vector<unsigned>;    // the order they are given a turn in
 std::vector<hc_fiber *> &idle = *new std::vector<hc_fiber *>; // whose threads are done
 size_t turn;
 unsigned alive;
 thread *own; // the one that runs: hc_current
-// HC_FIBER_PER_THREAD: of each place in a block, for all grids of one stream. Two streams have no fiber in common: what one fiber does has
-// an order.
+// HC_FIBER_PER_THREAD: of each place in a block. What one fiber does has an order, so two streams have none in common, nor have a block and
+// the next (large ones do: the sanitizer knows some 8000 threads at most).
 struct kept_fibers {
-    hc_fiber *of[1024] = {};
+    hc_fiber *of[2][1024] = {};
     ~kept_fibers()
     {
-        for (hc_fiber *f : of)
-            hc_fiber_free(f);
+        for (auto &set : of)
+            for (hc_fiber *f : set)
+                hc_fiber_free(f);
     }
 };
 thread_local kept_fibers kept;
+unsigned kept_set;
 unsigned waiting[32]; // lanes of each warp that stand at a warp operation
 void *dynamic_shared;
 int barrier_result;
@@ -114,7 +121,7 @@ void fiber_body()
         hc_fiber *self = own->fiber;
         for (thread *next = own; next; next = next_fresh()) {
             begin(next, self);
-            hc_acquire(&running->begin);
+            hc_acquire(&order->begin);
             running->run(running->closure);
             hc_release(&running->end);
             own->now = state::done;
@@ -130,7 +137,7 @@ void resume(thread *t)
 {
     hc_fiber *f = t->fiber;
     if (t->now == state::fresh && HC_FIBER_PER_THREAD) {
-        hc_fiber *&own_fiber = kept.of[t - threads.data()];
+        hc_fiber *&own_fiber = kept.of[kept_set][t - threads.data()];
         if (!own_fiber)
             own_fiber = hc_fiber_new(fiber_body);
         f = own_fiber;
@@ -239,14 +246,14 @@ void unblock()
             t.now = state::ready;
 }
 
-// Of the object that this is linked into. Absent if no kernel has a __shared__ array.
-extern "C" char __start_hc_shared[] __attribute__((weak, visibility("hidden")));
-extern "C" char __stop_hc_shared[] __attribute__((weak, visibility("hidden")));
+// Of the object that this is linked into: shared.ld.
+extern "C" char hc_shared_begin[] __attribute__((visibility("hidden")));
+extern "C" char hc_shared_end[] __attribute__((visibility("hidden")));
 
 // The arrays' red zones are overwritten with them, which the address sanitizer's own memset would report.
 __attribute__((no_sanitize("address"))) void spoil_shared()
 {
-    char *first = __start_hc_shared, *last = __stop_hc_shared;
+    char *first = hc_shared_begin, *last = hc_shared_end;
     for (volatile char *p = first; p != last; p++)
         *p = static_cast<char>(0xff);
 }
@@ -259,15 +266,19 @@ void run_block(size_t index)
     for (thread &t : threads)
         t.now = state::fresh;
     alive = static_cast<unsigned>(threads.size());
+    hc_forget(hc_shared_begin, static_cast<size_t>(hc_shared_end - hc_shared_begin));
     spoil_shared();
-    dynamic_shared = nullptr;
-    if (g.shared_bytes > 0) { // of its own size, so that the address sanitizer knows where it ends
-        dynamic_shared = std::malloc(g.shared_bytes);
-        if (!dynamic_shared)
-            std::abort();
+    kept_set = threads.size() <= 256 ? kept_set ^ 1 : 0;
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__); // nobody else's memory, whoever had it before
+    order = static_cast<block_order *>(std::malloc(sizeof *order));
+    // of its own size, so that the address sanitizer knows where it ends
+    dynamic_shared = g.shared_bytes > 0 ? std::malloc(g.shared_bytes) : nullptr;
+    if (!order || (!dynamic_shared && g.shared_bytes > 0))
+        std::abort();
+    if (dynamic_shared)
         std::memset(dynamic_shared, 0xff, g.shared_bytes);
-    }
-    hc_release(&g.begin);
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    hc_release(&order->begin);
     while (alive > 0) {
         bool ran = false;
         if (hc_setting()->order == 2)
@@ -282,8 +293,10 @@ void run_block(size_t index)
         if (!ran)
             unblock();
     }
-    hc_acquire(&g.end);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
     std::free(dynamic_shared);
+    std::free(order);
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
 }
 
 void run_grid(void *argument, bool skipped)
@@ -295,10 +308,9 @@ void run_grid(void *argument, bool skipped)
     if (!skipped && planned == cudaSuccess) {
         hc_lock(&one_grid);
         running = g;
-        int order = hc_setting()->order;
+        int turn_order = hc_setting()->order;
         unsigned n = g->block.x * g->block.y * g->block.z;
         size_t blocks = static_cast<size_t>(g->size.x) * g->size.y * g->size.z;
-        hc_forget(__start_hc_shared, static_cast<size_t>(__stop_hc_shared - __start_hc_shared));
         random_state = hc_setting()->seed;
         hc_grid_size = g->size;
         hc_block_size = g->block;
@@ -308,17 +320,18 @@ void run_grid(void *argument, bool skipped)
             threads[i].index = {i % g->block.x, i / g->block.x % g->block.y, i / g->block.x / g->block.y};
             threads[i].lane = i % 32;
             threads[i].warp = i / 32;
-            turns[i] = order == 1 ? n - 1 - i : i;
+            turns[i] = turn_order == 1 ? n - 1 - i : i;
         }
         std::vector<unsigned> shuffled;
-        if (order == 2 && blocks <= UINT32_MAX) {
+        if (turn_order == 2 && blocks <= UINT32_MAX) {
             shuffled.resize(blocks);
             for (size_t b = 0; b < blocks; b++)
                 shuffled[b] = static_cast<unsigned>(b);
             shuffle(shuffled);
         }
         for (size_t b = 0; b < blocks; b++)
-            run_block(!shuffled.empty() ? shuffled[b] : order == 1 ? blocks - 1 - b : b);
+            run_block(!shuffled.empty() ? shuffled[b] : turn_order == 1 ? blocks - 1 - b : b);
+        hc_acquire(&g->end);
         running = nullptr;
         hc_unlock(&one_grid);
     }
@@ -355,9 +368,9 @@ int hc_block_barrier(const hc_site *site, int predicate, hc_vote vote)
     self->predicate = predicate;
     self->vote = vote;
     self->now = state::at_barrier;
-    hc_release(&running->barrier);
+    hc_release(&order->barrier);
     hc_fiber_leave(self->fiber);
-    hc_acquire(&running->barrier);
+    hc_acquire(&order->barrier);
     return barrier_result;
 }
 
@@ -374,10 +387,10 @@ uint64_t hc_warp_meet(const hc_site *site, uint32_t mask, uint64_t value, unsign
     self->predicate = predicate;
     self->now = state::in_warp;
     waiting[self->warp]++;
-    hc_release(&running->warp[self->warp]);
+    hc_release(&order->warp[self->warp]);
     if (!complete_warp(self, false))
         hc_fiber_leave(self->fiber);
-    hc_acquire(&running->warp[self->warp]);
+    hc_acquire(&order->warp[self->warp]);
     *votes = self->votes;
     return self->value;
 }
@@ -431,7 +444,7 @@ void hc_launch_grid(const char *name, const void *kernel, dim3 size, dim3 block,
     }
     grid *g = nullptr;
     if (error == cudaSuccess) {
-        g = new grid{name, kernel, size, block, shared_bytes, run, drop, closure, device, 0, 0, 0, {}};
+        g = new grid{name, kernel, size, block, shared_bytes, run, drop, closure, device, 0};
         error = hc_enqueue(stream, run_grid, g, false);
     }
     if (error != cudaSuccess) {

@@ -159,9 +159,9 @@ extern "C" void __tsan_java_free(uintptr_t at, uintptr_t size);
 void hc_forget(void *memory, size_t bytes)
 {
     static const char mark[] = "HC_TSAN_READY";
-    uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + 7) / 8 * 8, end = (reinterpret_cast<uintptr_t>(memory) + bytes) / 8 * 8;
-    if (end <= begin)
+    if (bytes == 0)
         return;
+    uintptr_t begin = reinterpret_cast<uintptr_t>(memory) / 8 * 8, end = (reinterpret_cast<uintptr_t>(memory) + bytes + 7) / 8 * 8;
     if (!std::getenv(mark)) {
         setenv(mark, "1", 1);
         __tsan_java_init(8, UINTPTR_MAX / 16 * 8);

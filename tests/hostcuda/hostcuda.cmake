@@ -4,7 +4,7 @@ function(sodet_hostcuda_sources target)
     foreach(source ${ARGN})
         set_source_files_properties(${source} PROPERTIES LANGUAGE CXX)
         # clang counts -Wsign-conversion to -Wconversion in C++; CUDA's own index arithmetic mixes the two.
-        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-xc++;-Wno-sign-conversion;-Wno-unknown-pragmas")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-xc++;-fdata-sections;-Wno-sign-conversion;-Wno-unknown-pragmas")
     endforeach()
     target_sources(${target} PRIVATE ${ARGN})
     target_link_libraries(${target} PRIVATE hostcuda)

@@ -3,7 +3,8 @@
  * variables and functions, and the launch. exec.cpp runs the threads.
  *
  * Deliberately absent, so that using them does not compile: atomics on floats, shuffles without _sync, cooperative groups, textures,
- * symbols, `extern __shared__` (SODET_DYN_SHARED instead). Kernels, and functions that hold __shared__ arrays, are static. */
+ * symbols, `extern __shared__` (SODET_DYN_SHARED instead). Other variables of functions that keep their value (static, not const) do not
+ * belong into a .cu file: before each block they are overwritten with 0xff, as shared arrays are. */
 #ifndef HOSTCUDA_H
 #define HOSTCUDA_H
 
@@ -32,8 +33,8 @@
 #define __constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-/* One block runs at a time, so a block's shared arrays can be static; the section lets exec.cpp find them all. */
-#define __shared__                   static __attribute__((section("hc_shared")))
+/* One block runs at a time, so a block's shared arrays can be static; shared.ld lets exec.cpp find them all. */
+#define __shared__                   static
 #define SODET_HD                     static inline
 #define SODET_DYN_SHARED(type, name) type *name = (type *)hc_dynamic_shared()
 #define SODET_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                                       \

@@ -35,6 +35,7 @@ KERNEL(foreign_mask)
 KERNEL(outside_mask)
 KERNEL(warp_deadlock)
 KERNEL(uninitialised_shared)
+KERNEL(uninitialised_template)
 KERNEL(no_dynamic_shared)
 KERNEL(missing_barrier)
 
@@ -191,6 +192,7 @@ static void host_dereference(void)
 
 /* For the thread sanitizer. */
 KERNEL(missing_syncwarp)
+KERNEL(blocks_overlap)
 
 static void missing_barrier_seen(void)
 {
@@ -253,6 +255,7 @@ static const struct bug {
     BUG(EVERY, outside_mask, "thread (0,0,0): shuffle (line 40) reads lane 16, which is not in its mask 0000ffff"),
     BUG(EVERY, warp_deadlock, "waits for ever in a warp operation (line 46, mask ffffffff): others stand at a __syncthreads"),
     BUG(EVERY, uninitialised_shared, "64 results are NaN"),
+    BUG(EVERY, uninitialised_template, "64 results are NaN"),
     BUG(EVERY, uninitialised_global, "64 results are NaN"),
     BUG(EVERY, no_dynamic_shared, "dynamic_kernel: dynamic shared memory, but the launch gives none"),
     BUG(EVERY, missing_barrier, "32 results are NaN"),
@@ -279,13 +282,14 @@ static const struct bug {
     BUG(EVERY, global_overflow, "4 bytes behind the block", "of 256 bytes were overwritten"),
 #endif
     BUG(EVERY, unnoticed_error, "launch: 1"),
-    BUG(ADDRESS, shared_overflow, "AddressSanitizer: global-buffer-overflow", "test_planted.cu:91"),
-    BUG(ADDRESS, dynamic_overflow, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:63"),
-    BUG(ADDRESS, local_overflow, "AddressSanitizer: stack-buffer-overflow", "test_planted.cu:107"),
-    BUG(ADDRESS, overflow_seen, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:113"),
+    BUG(ADDRESS, shared_overflow, "AddressSanitizer: global-buffer-overflow", "test_planted.cu:100"),
+    BUG(ADDRESS, dynamic_overflow, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:72"),
+    BUG(ADDRESS, local_overflow, "AddressSanitizer: stack-buffer-overflow", "test_planted.cu:116"),
+    BUG(ADDRESS, overflow_seen, "AddressSanitizer: heap-buffer-overflow", "test_planted.cu:122"),
     BUG(ADDRESS, host_dereference, "AddressSanitizer: use-after-poison", "host_dereference"),
-    BUG(THREAD, missing_barrier_seen, "ThreadSanitizer: data race", "test_planted.cu:73"),
-    BUG(THREAD, missing_syncwarp, "ThreadSanitizer: data race", "test_planted.cu:83"),
+    BUG(THREAD, missing_barrier_seen, "ThreadSanitizer: data race", "test_planted.cu:82"),
+    BUG(THREAD, missing_syncwarp, "ThreadSanitizer: data race", "test_planted.cu:92"),
+    BUG(THREAD, blocks_overlap, "ThreadSanitizer: data race", "blocks_overlap_kernel"),
     BUG(THREAD, pinned_reused, "ThreadSanitizer: data race", "pinned_reused"),
     BUG(THREAD, result_read_early, "ThreadSanitizer: data race", "result_read_early"),
     BUG(THREAD, kernels_without_event, "ThreadSanitizer: data race", "copy_kernel"),

@@ -56,6 +56,15 @@ static __global__ void uninitialised_shared_kernel(float *out)
     never[threadIdx.x] = out[threadIdx.x];
 }
 
+// The same in a template.
+template <int LENGTH> static __global__ void uninitialised_template_kernel(float *out)
+{
+    __shared__ float never[LENGTH];
+    out[threadIdx.x] = never[threadIdx.x];
+    __syncthreads();
+    never[threadIdx.x] = out[threadIdx.x];
+}
+
 static __global__ void dynamic_kernel(float *out, int shift)
 {
     SODET_DYN_SHARED(float, all);
@@ -133,6 +142,11 @@ static __global__ void copy_by_table_kernel(table t)
     t.out[threadIdx.x] = t.x[threadIdx.x];
 }
 
+static __global__ void blocks_overlap_kernel(float *out)
+{
+    out[threadIdx.x] = (float)blockIdx.x;
+}
+
 #define PLANTED(name, ...)                                                                                                                 \
     extern "C" int planted_##name(void *stream, float *out)                                                                                \
     {                                                                                                                                      \
@@ -146,12 +160,14 @@ PLANTED(foreign_mask, foreign_mask_kernel, 1, 64, 0, stream, out)
 PLANTED(outside_mask, outside_mask_kernel, 1, 64, 0, stream, out)
 PLANTED(warp_deadlock, warp_deadlock_kernel, 1, 64, 0, stream, out)
 PLANTED(uninitialised_shared, uninitialised_shared_kernel, 1, 64, 0, stream, out)
+PLANTED(uninitialised_template, (uninitialised_template_kernel<64>), 1, 64, 0, stream, out)
 PLANTED(no_dynamic_shared, dynamic_kernel, 1, 64, 0, stream, out, 0)
 PLANTED(missing_barrier, missing_barrier_kernel, 1, 64, 0, stream, out)
 PLANTED(missing_syncwarp, missing_syncwarp_kernel, 1, 64, 0, stream, out)
 PLANTED(shared_overflow, shared_overflow_kernel, 1, 64, 0, stream, out)
 PLANTED(dynamic_overflow, dynamic_kernel, 1, 64, 64 * sizeof(float), stream, out, 1)
 PLANTED(local_overflow, local_overflow_kernel, 1, 64, 0, stream, out)
+PLANTED(blocks_overlap, blocks_overlap_kernel, 2, 32, 0, stream, out)
 PLANTED(global_overflow, global_overflow_kernel, 1, 64, 0, stream, out)
 
 extern "C" int planted_fill(void *stream, float *out, float value)
