@@ -1,4 +1,4 @@
-/* labels: threads */
+/* labels: threads valgrind */
 /* Kernels of every kind give what they should under each order of blocks and threads, and without a finding. */
 #include "internal.h"
 
