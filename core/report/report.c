@@ -191,11 +191,22 @@ static void json_number(sd_text *t, double v)
         sd_text_printf(t, "null");
 }
 
+/* A number that is lost is a fault of the run, like a disk that is full: a curve with a gap would look like one without. */
+static void no_room(sd_report *r, const char *file)
+{
+    if (r->status != SODET_OK)
+        return;
+    r->err = (sodet_err)SODET_ERR_INIT;
+    r->status = SODET_FAIL(&r->err, SODET_E_MEMORY, "out of memory: a line of %s", file);
+}
+
 static void write_line(sd_report *r, const sd_text *t)
 {
-    if (!r->metrics || t->failed)
+    if (t->failed)
+        no_room(r, "metrics.jsonl");
+    else if (!r->metrics)
         return;
-    if (fprintf(r->metrics, "%s\n", t->text) < 0 || fflush(r->metrics) != 0)
+    else if (fprintf(r->metrics, "%s\n", t->text) < 0 || fflush(r->metrics) != 0)
         failed(r, "metrics.jsonl");
 }
 
@@ -280,6 +291,8 @@ void sd_report_train(sd_report *r, const sd_report_step *s)
     }
     add_events(r, s->step, scalars, 6 + n);
     progress_text(r, s, loss, means, rate, share, seconds / (double)r->n, &t);
+    if (t.failed)
+        no_room(r, "log.txt");
     if (!t.failed && r->log && (fprintf(r->log, "%s\n", t.text) < 0 || fflush(r->log) != 0))
         failed(r, "log.txt");
     if (!t.failed && !r->terminal && !r->config.quiet)
@@ -312,15 +325,19 @@ static void evaluation_events(sd_report *r, uint64_t step, const char *members)
     uint64_t n = 0, capacity = 0;
     sodet_err err = SODET_ERR_INIT;
     sd_text_printf(&t, "{%s}", members);
-    if (t.failed)
+    if (t.failed) {
+        no_room(r, "the events");
         return;
+    }
     sd_json_open(&j, "the evaluation", t.text, t.length, &err);
     for (sd_json_enter(&j, '{'); sd_json_key(&j, &key);) {
         char *tag = sd_json_copy(&j, &pool, key);
         if (sd_json_null(&j))
             continue;
         double value = sd_json_double(&j);
-        if (tag && sd_grow(&scalars, &capacity, n + 1, sizeof *scalars, NULL) == SODET_OK)
+        if (!tag || sd_grow(&scalars, &capacity, n + 1, sizeof *scalars, NULL) != SODET_OK)
+            no_room(r, "the events");
+        else
             scalars[n++] = (sd_scalar){tag, value};
     }
     if (sd_json_close(&j) == SODET_OK)

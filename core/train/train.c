@@ -92,6 +92,12 @@ static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet
                        "validation: %" PRIu64 " picture%s could not be read and %s left out, first %s (sodet data check says why)",
                        stats.missing, stats.missing == 1 ? "" : "s", stats.missing == 1 ? "was" : "were",
                        sd_dataset_item(sd_validation_dataset(r->validation), stats.first_missing)->id);
+    sd_text members = {0};
+    sd_validation_json(r->validation, &members);
+    if (members.failed) {
+        sd_text_free(&members);
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the evaluation's figures");
+    }
     sd_train_state state = r->state;
     double value = sd_validation_best(r->validation);
     bool better = isfinite(value) && (isnan(state.best) || value > state.best);
@@ -111,11 +117,8 @@ static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet
     out->best_epoch = state.best_epoch;
     if (counts)
         r->state = state;
-    sd_text members = {0};
-    sd_validation_json(r->validation, &members);
-    if (!members.failed)
-        sd_report_evaluation(r->report, r->state.step, sd_run_epoch(r), members.text ? members.text : "",
-                             sd_validation_best_name(r->validation), value, state.best, stats.seconds);
+    sd_report_evaluation(r->report, r->state.step, sd_run_epoch(r), members.text ? members.text : "",
+                         sd_validation_best_name(r->validation), value, state.best, stats.seconds);
     sd_text_free(&members);
     if (!better)
         return SODET_OK;
@@ -317,6 +320,8 @@ sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result
         o->started(o->context);
     r.stop = o->stop;
     s = loop(&r, out, err);
+    if (s == SODET_OK) /* of the last evaluation */
+        s = sd_report_status(r.report, err);
     if (s == SODET_OK)
         s = draw_curve(&r, err);
     out->steps = r.state.step;

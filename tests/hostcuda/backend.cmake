@@ -25,3 +25,7 @@ foreach(script ${scripts})
     add_test(NAME cuda_host/${name} COMMAND bash ${script})
     set_tests_properties(cuda_host/${name} PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
 endforeach()
+# The rehearsal of the day with a GPU.
+add_test(NAME cuda_host/gpu_check COMMAND ${CMAKE_SOURCE_DIR}/scripts/gpu_check --build ${CMAKE_BINARY_DIR} --device cuda_host --toy
+    --out ${CMAKE_BINARY_DIR}/gpu_report)
+set_tests_properties(cuda_host/gpu_check PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
