@@ -68,5 +68,9 @@ void sd_build_info_get(sd_build_info *out)
     snprintf(out->libraries + used, sizeof out->libraries - used, ", oneDNN %d.%d.%d (backend cpu)", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR,
              DNNL_VERSION_PATCH);
 #endif
+#ifdef SODET_CUDA_VERSIONS /* what CMake built the backend with; nothing of it is known here */
+    const size_t all = strlen(out->libraries);
+    snprintf(out->libraries + all, sizeof out->libraries - all, ", %s (backend cuda)", SODET_CUDA_VERSIONS);
+#endif
     instruction_sets(out->isa, sizeof out->isa);
 }

@@ -11,6 +11,7 @@ checks=$((checks + 1))
 line="ldd"
 ! ldd "$sodet" "$(dirname "$sodet")/../lib/libsodet.so" | grep -iE 'cuda|cudnn|nccl|cublas|nvrtc' || bad "the program or its core is linked to NVIDIA's libraries"
 
+run --version; is_code 0; out_has "(backend cuda)"; out_has "cuDNN 9."
 # CPU runs load none of them.
 LD_DEBUG=libs LD_DEBUG_OUTPUT=$work/loaded run train "$ini" $small run.output=cpu; is_code 0
 checks=$((checks + 1)); ! cat loaded.* | grep -qE 'libcuda|libcudnn|libnccl' || bad "a run on the CPU looked for NVIDIA's libraries"
@@ -37,4 +38,4 @@ if command -v cc >/dev/null && echo 'int nothing;' >old.c && cc -shared -fPIC -o
 else
     skip "no compiler" 3
 fi
-finish 16
+finish 19
