@@ -12,10 +12,8 @@
 #include "core/data/recipe.h"
 #include "core/detect/model.h"
 #include "core/graph/graph.h"
-#include "kernels/activation/activation.h"
-#include "kernels/conv2d/conv2d.h"
 #include "kernels/kernels.h"
-#include "plugins/backend/cuda/dnn.h"
+#include "plugins/backend/cuda/dnn_node.h"
 
 enum { MOST = 4096, BUDGET_MIB = 1024, COCO_CLASSES = 80, DENTIST_CLASSES = 4 };
 
@@ -30,37 +28,13 @@ static uint32_t n_uses;
 static sodet_err err = SODET_ERR_INIT;
 
 /* ---- collecting ---- */
-static dnn_conv describe(const sodet_node *n)
-{
-    const sodet_conv2d_attr *a = n->attr;
-    const sodet_shape *x = n->part == 1 ? &n->out_shape[0] : &n->in_shape[0], *w = n->part == 2 ? &n->out_shape[0] : &n->in_shape[1];
-    const sodet_shape *y = n->part == 0 ? &n->out_shape[0] : n->part == 1 ? &n->in_shape[0] : &n->in_shape[1];
-    dnn_conv c;
-    memset(&c, 0, sizeof c); /* compared as bytes */
-    c.part = n->part;
-    c.n = x->dim[0], c.c = x->dim[1], c.h = x->dim[2], c.w = x->dim[3];
-    c.k = w->dim[0], c.r = w->dim[2], c.s = w->dim[3];
-    c.p = y->dim[2], c.q = y->dim[3];
-    c.groups = a->groups;
-    c.stride[0] = a->stride_h, c.stride[1] = a->stride_w;
-    c.dilation[0] = a->dilation_h, c.dilation[1] = a->dilation_w;
-    c.before[0] = a->pad_top, c.before[1] = a->pad_left;
-    c.after[0] = a->pad_bottom, c.after[1] = a->pad_right;
-    if (n->part == 0) {
-        c.bias = n->n_in > 2 && n->in[2].id;
-        c.residual = n->n_in > 3 && n->in[3].id;
-        c.relu = a->activation == SODET_ACT_RELU;
-    }
-    return c;
-}
-
 static void collect(const sodet_graph *g, const char *recipe)
 {
     for (uint32_t i = 0; i < sodet_graph_node_count(g); i++) {
         const sodet_node *n = sodet_graph_node(g, i);
         if (n->op->id != SODET_OP_conv2d)
             continue;
-        const dnn_conv c = describe(n);
+        const dnn_conv c = dnn_conv_of(n, 0);
         uint32_t k = 0;
         while (k < n_uses && memcmp(&uses[k].conv, &c, sizeof c) != 0)
             k++;

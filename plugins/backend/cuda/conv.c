@@ -2,42 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/activation/activation.h"
-#include "kernels/conv2d/conv2d.h"
 #include "kernels/kernels.h"
 #include "plugins/backend/cuda/cuda.h"
-
-static bool has(const sodet_node *n, uint32_t i)
-{
-    return i < n->n_in && n->in[i].id;
-}
-
-static dnn_conv describe(const cuda_plan *p, const sodet_node *n)
-{
-    const sodet_conv2d_attr *a = n->attr;
-    const sodet_shape *x = n->part == 1 ? &n->out_shape[0] : &n->in_shape[0], *w = n->part == 2 ? &n->out_shape[0] : &n->in_shape[1],
-                      *y = n->part == 0   ? &n->out_shape[0]
-                           : n->part == 1 ? &n->in_shape[0]
-                                          : &n->in_shape[1];
-    dnn_conv c;
-    memset(&c, 0, sizeof c); /* the cache compares bytes */
-    c.part = n->part;
-    c.type = p->device->map_type;
-    c.n = x->dim[0], c.c = x->dim[1], c.h = x->dim[2], c.w = x->dim[3];
-    c.k = w->dim[0], c.r = w->dim[2], c.s = w->dim[3];
-    c.p = y->dim[2], c.q = y->dim[3];
-    c.groups = a->groups;
-    c.stride[0] = a->stride_h, c.stride[1] = a->stride_w;
-    c.dilation[0] = a->dilation_h, c.dilation[1] = a->dilation_w;
-    c.before[0] = a->pad_top, c.before[1] = a->pad_left;
-    c.after[0] = a->pad_bottom, c.after[1] = a->pad_right;
-    if (n->part == 0) {
-        c.bias = has(n, 2);
-        c.residual = has(n, 3);
-        c.relu = a->activation == SODET_ACT_RELU;
-    }
-    return c;
-}
+#include "plugins/backend/cuda/dnn_node.h"
 
 /* Plans are the device's: programs of other shapes, and the same program made again, find them there. */
 static sodet_status find_plan(cuda_device *d, const dnn_conv *c, uint32_t *index, sodet_err *err)
@@ -71,7 +38,7 @@ sodet_status cuda_choose_conv(cuda_plan *p, cuda_node *n, sodet_err *err)
         snprintf(n->text, sizeof n->text, "empty");
         return SODET_OK;
     }
-    const dnn_conv c = describe(p, node);
+    const dnn_conv c = dnn_conv_of(node, p->device->map_type);
     sodet_status s = find_plan(p->device, &c, &n->conv, err);
     if (s != SODET_OK)
         return sd_fail_in(err, s, "%s", node->layer);
