@@ -12,6 +12,7 @@ run bench "$ini" --classes 20 --estimate h200 --batch 8 --json; is_code 0
 least=$(awk "BEGIN { print 8 * 2 * $macs / 67e12 }")
 holds "$(value seconds 1) > $least && $(value seconds 1) < 1.1 * $least"
 holds "$(value seconds 2) < $(value seconds 1) / 4 && $(value seconds 3) < $(value seconds 2)"
+holds "$(value seconds 3) < 0.55 * $(value seconds 2)" # twice the arithmetic, and half the bytes
 for i in 1 2 3; do holds "$(value images_per_second $i) * $(value seconds $i) > 7.999 && $(value images_per_second $i) * $(value seconds $i) < 8.001"; done
 holds "$(value convolutions 1) > 0.9 && $(value arithmetic 1) > 0.9"
 narrow=$(value seconds 3)
@@ -23,4 +24,4 @@ checks=$((checks + 1)); ! grep -q tf32 <<<"$out" || bad "a V100 has no TF32"
 run bench "$ini" training --classes 20 --estimate a100 --batch 8 --layers; is_code 0; out_has "conv4_2"
 run bench "$ini" --classes 20 --estimate titan; is_code 2; err_has "h200, h100, a100 or v100"
 run bench "$ini" data --estimate h200; is_code 2; err_has "goes with inference and training"
-finish 18
+finish 19
