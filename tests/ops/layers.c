@@ -302,6 +302,7 @@ const opcase_entry opcases_layers[] = {
     {.name = "conv2d 3x3", .build = conv, .shape = {"2x3x6x7"}, .option = {5, 3, 3, 1, 1, 1, 1}},
     {.name = "conv2d 3x3 stride 2", .build = conv, .shape = {"2x4x7x8"}, .option = {6, 3, 3, 2, 1, 1, 1}},
     {.name = "conv2d 1x1", .build = conv, .shape = {"2x20x5x4"}, .option = {17, 1, 1, 1, 1, 1, 0}},
+    {.name = "conv2d 1x1, many places", .build = conv, .shape = {"3x5x20x21"}, .option = {6, 1, 1, 1, 1, 1, 0}},
     {.name = "conv2d 1x1 stride 2 without bias", .build = conv_no_bias, .shape = {"1x16x7x7"}, .option = {8, 1, 1, 2, 1, 1, 0}},
     {.name = "conv2d 7x7 stride 2", .build = conv, .shape = {"1x3x17x15"}, .option = {8, 7, 7, 2, 1, 1, 3}},
     {.name = "conv2d 3x3 dilation 6", .build = conv, .shape = {"1x4x9x9"}, .option = {6, 3, 3, 1, 6, 1, 6}},
