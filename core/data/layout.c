@@ -714,7 +714,7 @@ void sd_layout_close(sd_layout *l)
         return;
     if (l->work)
         remove_tree(l->work);
-    if (l->made && !l->finished)
+    if (l->made && !l->finished && l->folder)
         rmdir(l->folder);
     sd_free(l->placed);
     sd_text_free(&l->list);
