@@ -2,7 +2,6 @@
  *
  * A rank that is gone makes NCCL's kernels wait for ever, so nobody waits for a stream without looking here (cuda_wait). An abort is a
  * flag: each thread that sees it aborts its own communicator, which ends its kernels. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -77,7 +76,7 @@ void cuda_group_abort(cuda_group *g)
 /* Counts what the device has come to. Only a host that waits looks; one that does not wait is not waited for, or soon looks. */
 static void look(cuda_device *d)
 {
-    while (d->first_expected < d->n_expected && cudaEventQuery(d->expected[d->first_expected]) == cudaSuccess) {
+    while (d->first_expected < d->n_expected && cuda_answer(cudaEventQuery(d->expected[d->first_expected])) == cudaSuccess) {
         d->first_expected++;
         atomic_fetch_add(&d->group->members[d->rank].met, 1);
     }

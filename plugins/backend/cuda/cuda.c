@@ -49,6 +49,13 @@ sodet_status cuda_failed(cudaError_t e, const char *what, sodet_err *err)
     }
 }
 
+cudaError_t cuda_answer(cudaError_t e)
+{
+    if (e == cudaErrorNotReady)
+        (void)cudaGetLastError();
+    return e;
+}
+
 sodet_status cuda_use(const cuda_device *d, sodet_err *err)
 {
     cudaError_t e = cudaSetDevice(d->index);
@@ -220,7 +227,7 @@ sodet_status cuda_wait(cuda_device *d, sodet_err *err)
         } else {
             sodet_status s = SODET_OK;
             cuda_group_waits(d, true);
-            while ((e = cudaStreamQuery(streams[i])) == cudaErrorNotReady && (s = cuda_group_check(d, err)) == SODET_OK)
+            while ((e = cuda_answer(cudaStreamQuery(streams[i]))) == cudaErrorNotReady && (s = cuda_group_check(d, err)) == SODET_OK)
                 usleep(50);
             cuda_group_waits(d, false);
             if (s != SODET_OK)
@@ -237,9 +244,11 @@ sodet_status cuda_wait(cuda_device *d, sodet_err *err)
 static sodet_status take_stage(cuda_device *d, cuda_stage **out, sodet_err *err)
 {
     cuda_stage *stage = &d->stage[d->next_stage++ % CUDA_STAGES];
-    cudaError_t e = stage->busy ? cudaEventSynchronize(stage->done) : cudaSuccess;
+    cudaError_t e = stage->busy ? cuda_answer(cudaEventQuery(stage->done)) : cudaSuccess;
     stage->busy = false;
     *out = stage;
+    if (e == cudaErrorNotReady)
+        return cuda_wait(d, err);
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy to or from the device", err);
 }
 

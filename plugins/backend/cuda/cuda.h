@@ -58,6 +58,9 @@ typedef struct cuda_device {
 
 /* Names what was tried, CUDA's word for what went wrong, and a remedy. */
 sodet_status cuda_failed(cudaError_t e, const char *what, sodet_err *err);
+/* The answer of a query. The CUDA Programming Guide says that "not ready" is not kept for cudaGetLastError; PyTorch clears it nevertheless.
+ * Were it kept, the next launch would find it as its own, so it is cleared here too. */
+cudaError_t cuda_answer(cudaError_t e);
 /* The calling thread's device; every entry of the backend begins with it. */
 sodet_status cuda_use(const cuda_device *d, sodet_err *err);
 /* Waits until all that was put on the stream is done, or until the group is aborted or NCCL reports an error. */
