@@ -243,7 +243,7 @@ static void run_rest(const char *const *device)
     CHECK_OK(sd_device_pool_write(b.pool, SD_ARENA_PARAM, 0, N, first, &err));
     CHECK_OK(sd_device_pool_write(b.pool, SD_ARENA_STATE + b.slots.ema, 0, N, first, &err));
     for (int j = 0; j < 3; j++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "opt.g%d", j + 1);
         gold_fill(grad, N, name, 0.5);
         for (int e = 0; e < N; e++)
