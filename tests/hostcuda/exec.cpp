@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_map>
 #include <vector>
 
 namespace
@@ -247,15 +248,45 @@ void unblock()
 }
 
 // Of the object that this is linked into: shared.ld.
+enum { HC_SHARED_ALIGNMENT = 32 };
 extern "C" char hc_shared_begin[] __attribute__((visibility("hidden")));
 extern "C" char hc_shared_end[] __attribute__((visibility("hidden")));
 
-// The arrays' red zones are overwritten with them, which the address sanitizer's own memset would report.
-__attribute__((no_sanitize("address"))) void spoil_shared()
+typedef uint64_t four __attribute__((vector_size(HC_SHARED_ALIGNMENT), may_alias));
+struct span {
+    char *first, *last;
+};
+// What the blocks of a kernel have written of the shared arrays so far: between two blocks all of them together would take longer than
+// most blocks do.
+std::unordered_map<const void *, span> &written = *new std::unordered_map<const void *, span>;
+bool all_spoilt;
+
+// Stores and loads of its own: the address sanitizer's memset would report the arrays' red zones.
+__attribute__((no_sanitize("address"))) void spoil(span s)
 {
-    char *first = hc_shared_begin, *last = hc_shared_end;
-    for (volatile char *p = first; p != last; p++)
-        *p = static_cast<char>(0xff);
+    const four spoilt = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    for (char *p = s.first; p < s.last; p += sizeof spoilt)
+        *reinterpret_cast<volatile four *>(p) = spoilt;
+}
+
+__attribute__((no_sanitize("address"))) bool is_spoilt(const char *at)
+{
+    const four v = *reinterpret_cast<const volatile four *>(at);
+    return (v[0] & v[1] & v[2] & v[3]) == UINT64_MAX;
+}
+
+void widen(span *s)
+{
+    if (s->first == s->last)
+        *s = {hc_shared_end, hc_shared_begin};
+    for (char *p = hc_shared_begin; p < s->first; p += sizeof(four))
+        if (!is_spoilt(p))
+            s->first = p;
+    for (char *p = hc_shared_end; p > s->last; p -= sizeof(four))
+        if (!is_spoilt(p - sizeof(four)))
+            s->last = p;
+    if (s->first >= s->last)
+        *s = {hc_shared_begin, hc_shared_begin};
 }
 
 void run_block(size_t index)
@@ -266,8 +297,6 @@ void run_block(size_t index)
     for (thread &t : threads)
         t.now = state::fresh;
     alive = static_cast<unsigned>(threads.size());
-    hc_forget(hc_shared_begin, static_cast<size_t>(hc_shared_end - hc_shared_begin));
-    spoil_shared();
     kept_set = threads.size() <= 256 ? kept_set ^ 1 : 0;
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__); // nobody else's memory, whoever had it before
     order = static_cast<block_order *>(std::malloc(sizeof *order));
@@ -329,8 +358,19 @@ void run_grid(void *argument, bool skipped)
                 shuffled[b] = static_cast<unsigned>(b);
             shuffle(shuffled);
         }
-        for (size_t b = 0; b < blocks; b++)
+        if (!all_spoilt)
+            spoil({hc_shared_begin, hc_shared_end});
+        all_spoilt = true;
+        hc_forget(hc_shared_begin, static_cast<size_t>(hc_shared_end - hc_shared_begin));
+        span &known = written.try_emplace(g->kernel, span{hc_shared_begin, hc_shared_begin}).first->second;
+        for (size_t b = 0; b < blocks; b++) {
             run_block(!shuffled.empty() ? shuffled[b] : turn_order == 1 ? blocks - 1 - b : b);
+            // An array that only blocks in between have touched is known from the next launch on; to the thread sanitizer it must be at once.
+            if (HC_FIBER_PER_THREAD || b == 0 || b + 1 == blocks)
+                widen(&known);
+            spoil(known);
+            hc_forget(known.first, static_cast<size_t>(known.last - known.first));
+        }
         hc_acquire(&g->end);
         running = nullptr;
         hc_unlock(&one_grid);
@@ -348,6 +388,7 @@ void hc_free_executor(void)
     delete &idle;
     delete &threads;
     delete &turns;
+    delete &written;
 }
 
 hc_thread *hc_current;

@@ -36,6 +36,7 @@ KERNEL(outside_mask)
 KERNEL(warp_deadlock)
 KERNEL(uninitialised_shared)
 KERNEL(uninitialised_template)
+KERNEL(left_by_a_block)
 KERNEL(no_dynamic_shared)
 KERNEL(missing_barrier)
 
@@ -256,6 +257,7 @@ static const struct bug {
     BUG(EVERY, warp_deadlock, "waits for ever in a warp operation (line 46, mask ffffffff): others stand at a __syncthreads"),
     BUG(EVERY, uninitialised_shared, "64 results are NaN"),
     BUG(EVERY, uninitialised_template, "64 results are NaN"),
+    BUG(EVERY, left_by_a_block, "64 results are NaN"),
     BUG(EVERY, uninitialised_global, "64 results are NaN"),
     BUG(EVERY, no_dynamic_shared, "dynamic_kernel: dynamic shared memory, but the launch gives none"),
     BUG(EVERY, missing_barrier, "32 results are NaN"),

@@ -65,6 +65,17 @@ template <int LENGTH> static __global__ void uninitialised_template_kernel(float
     never[threadIdx.x] = out[threadIdx.x];
 }
 
+// What the block before has left.
+static __global__ void left_by_a_block_kernel(float *out)
+{
+    __shared__ float line[32];
+    const float left = line[threadIdx.x];
+    __syncthreads();
+    line[threadIdx.x] = (float)threadIdx.x;
+    __syncthreads();
+    out[blockIdx.x * 32 + threadIdx.x] = left;
+}
+
 static __global__ void dynamic_kernel(float *out, int shift)
 {
     SODET_DYN_SHARED(float, all);
@@ -161,6 +172,7 @@ PLANTED(outside_mask, outside_mask_kernel, 1, 64, 0, stream, out)
 PLANTED(warp_deadlock, warp_deadlock_kernel, 1, 64, 0, stream, out)
 PLANTED(uninitialised_shared, uninitialised_shared_kernel, 1, 64, 0, stream, out)
 PLANTED(uninitialised_template, (uninitialised_template_kernel<64>), 1, 64, 0, stream, out)
+PLANTED(left_by_a_block, left_by_a_block_kernel, 2, 32, 0, stream, out)
 PLANTED(no_dynamic_shared, dynamic_kernel, 1, 64, 0, stream, out, 0)
 PLANTED(missing_barrier, missing_barrier_kernel, 1, 64, 0, stream, out)
 PLANTED(missing_syncwarp, missing_syncwarp_kernel, 1, 64, 0, stream, out)

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* A block of 64 threads; out: 64 floats. Returns cudaGetLastError(). */
+/* A block of 64 threads, or two of 32; out: 64 floats. Returns cudaGetLastError(). */
 int planted_divergent_barrier(void *stream, float *out);
 int planted_early_exit(void *stream, float *out);
 int planted_exited_lanes(void *stream, float *out);
@@ -15,6 +15,7 @@ int planted_outside_mask(void *stream, float *out);
 int planted_warp_deadlock(void *stream, float *out);
 int planted_uninitialised_shared(void *stream, float *out);
 int planted_uninitialised_template(void *stream, float *out);
+int planted_left_by_a_block(void *stream, float *out);
 int planted_no_dynamic_shared(void *stream, float *out);
 int planted_missing_barrier(void *stream, float *out);
 int planted_missing_syncwarp(void *stream, float *out);
