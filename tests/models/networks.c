@@ -53,7 +53,7 @@ static const network networks[] = {
      {NULL},
      80,
      {"map0", "map1", "map2", "map3", "map4", "map5"},
-     true,
+     false,
      true},
 };
 
