@@ -13,7 +13,7 @@
 #include "core/device/program.h"
 #include "core/report/layers.h"
 #include "core/report/peak.h"
-#include "core/train/stepper.h"
+#include "core/train/usage.h"
 
 enum { OBJECTS = 8 };
 enum { INFERENCE, TRAINING, DATA, EVALUATOR, MODES };
@@ -48,6 +48,7 @@ typedef struct bench {
     double peak;      /* floating-point operations a second that the threads of the layers could do at most */
     double cpu;       /* processor seconds of a step */
     double wait;      /* training on [data]: the share of the time in which it waited for data */
+    sd_usage usage;   /* of training */
 } bench;
 
 /* ---- a random batch ---- */
@@ -355,6 +356,10 @@ static sodet_status measure(bench *b, sodet_err *err)
         s = sd_grow(&b->took, &b->capacity, room, sizeof *b->took, err);
     if (s == SODET_OK)
         memset(b->took, 1, (size_t)room * sizeof *b->took);
+    if (s == SODET_OK && b->mode == TRAINING)
+        s = sd_usage_open(b->pool, b->stepper, &b->usage, err);
+    if (s == SODET_OK && b->mode == TRAINING)
+        s = sd_usage_begin(&b->usage, err);
     double faults = faults_so_far(), heap = heap_in_use(), wait = waited(b), cpu = cpu_so_far();
     begin = now = sd_now();
     while (s == SODET_OK && b->n < room && (b->n < SD_BENCH_LEAST || now - begin < b->seconds)) {
@@ -362,11 +367,16 @@ static sodet_status measure(bench *b, sodet_err *err)
         s = step[b->mode](b, err);
         now = sd_now();
         b->took[b->n++] = now - before;
+        if (b->mode == TRAINING)
+            sd_usage_step(&b->usage, now - before, 0);
     }
+    b->usage.data = waited(b) - wait;
     b->heap = heap_in_use() - heap;
     b->cpu = b->n ? (cpu_so_far() - cpu) / (double)b->n : 0;
     b->wait = now > begin ? (waited(b) - wait) / (now - begin) : 0;
     b->faults = b->n ? (faults_so_far() - faults) / (double)b->n : 0;
+    if (s == SODET_OK && b->mode == TRAINING)
+        s = sd_usage_end(&b->usage, err);
     sd_bench_sort(b->took, b->n);
     return s;
 }
@@ -458,6 +468,15 @@ static double peak_rss(void)
     return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_maxrss * 1024 : 0;
 }
 
+static void print_usage(const bench *b)
+{
+    sd_text t = {0};
+    sd_usage_text(&b->usage, &t);
+    if (!t.failed)
+        puts(t.text);
+    sd_text_free(&t);
+}
+
 static void print_text(const bench *b)
 {
     double median = quantile(b, 0.5);
@@ -481,6 +500,8 @@ static void print_text(const bench *b)
     printf("per step  %.2f page faults; heap grew by %.0f bytes in all\n", b->faults, b->heap);
     if (b->on_data)
         printf("data      waited for during %.2f %% of the time\n", 100 * b->wait);
+    if (b->usage.n)
+        print_usage(b);
     if (b->layers.n)
         print_layers(b);
 }
@@ -514,6 +535,11 @@ static sodet_status print_json(const bench *b, sodet_err *err)
     }
     if (b->on_data)
         sd_bench_number(&t, "data_wait", b->wait);
+    if (b->usage.n) {
+        sd_text_printf(&t, ", \"usage\": {");
+        sd_usage_json(&b->usage, &t);
+        sd_text_printf(&t, "}");
+    }
     if (b->layers.n)
         sd_bench_number(&t, "peak_flops", b->peak);
     for (uint32_t i = 0; i < b->layers.n; i++) {
@@ -617,6 +643,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     else if (s == SODET_OK)
         print_text(&b);
     sd_layers_free(&b.layers);
+    sd_usage_close(&b.usage);
     sd_loader_close(b.loader);
     sd_split_close(&b.split);
     sd_stepper_close(b.stepper);
@@ -670,7 +697,8 @@ const sd_command sd_cmd_bench = {
         "\"cpu_seconds\" (of a step, all threads), \"device\", \"devices\", \"threads\", \"planned_bytes\" (of one device), "
         "\"peak_rss_bytes\", \"page_faults\" (per step), "
         "\"heap_growth\" (bytes over all\n"
-        "steps), \"data_wait\" (share, with --data), \"peak_flops\", \"layers\": [{\"path\", \"operator\", \"forward\", \"backward\" "
+        "steps), \"data_wait\" (share, with --data), \"usage\" (training: as the last line of metrics.jsonl), \"peak_flops\", \"layers\": "
+        "[{\"path\", \"operator\", \"forward\", \"backward\" "
         "(seconds), \"flops\", \"bytes\", \"implementation\"}]};\n"
         "--estimate: {\"mode\", \"device\", \"batch\", \"width\", \"height\", \"estimates\": [{\"precision\", \"seconds\", "
         "\"images_per_second\",\n"

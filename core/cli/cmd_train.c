@@ -33,6 +33,16 @@ static void print_json(const sd_train_result *r)
     sd_json_write_double(&t, r->seconds);
     sd_text_printf(&t, ", \"data_wait\": ");
     sd_json_write_double(&t, r->wait);
+    const sd_usage_shares *u = &r->usage;
+    const struct {
+        const char *key;
+        double value;
+    } shares[] = {{"images_per_second", u->images}, {"efficiency", u->efficiency},       {"reduction_exposed", u->exposed},
+                  {"reduction_hidden", u->hidden},  {"waiting_for_slowest", u->awaited}, {"waiting_for_data", u->data}};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        sd_text_printf(&t, ", \"%s\": ", shares[i].key);
+        sd_json_write_double(&t, u->known || i == 0 || i == 5 ? shares[i].value : (double)NAN);
+    }
     sd_text_printf(&t, ", \"planned_bytes\": %llu, \"checkpoint\": ", (unsigned long long)r->planned_bytes);
     sd_json_write_string(&t, r->checkpoint);
     sd_text_printf(&t, ", \"best_checkpoint\": ");

@@ -7,8 +7,9 @@
 typedef struct member { /* what a rank has laid on the table for the others to read */
     const sd_host_part *part;
     uint32_t n;
-    uint64_t bytes; /* of all parts */
-    uint64_t met;   /* meetings it has come to */
+    uint64_t bytes;           /* of all parts */
+    uint64_t met;             /* meetings it has come to */
+    double in_calls, awaited; /* seconds; its own thread's */
 } member;
 
 struct sd_host_group {
@@ -18,6 +19,7 @@ struct sd_host_group {
     uint32_t waiting;
     uint64_t meeting; /* number of meetings held */
     double since;     /* when the first came to the one that is waited for */
+    double held;      /* when the last came to the last meeting */
     bool aborted;
     member *members; /* [n] */
 };
@@ -70,27 +72,36 @@ uint32_t sd_host_group_awaited(sd_host_group *group, double *seconds)
     return who;
 }
 
+void sd_host_group_times(const sd_host_group *group, uint32_t rank, double *in_calls, double *awaited)
+{
+    *in_calls = group->members[rank].in_calls;
+    *awaited = group->members[rank].awaited;
+}
+
 uint32_t sd_host_group_size(const sd_host_group *group)
 {
     return group->n;
 }
 
-/* Returns when all ranks have come. */
-static sodet_status meet(sd_host_group *group, uint32_t rank, sodet_err *err)
+/* Returns when all ranks have come; waited: seconds until then. */
+static sodet_status meet(sd_host_group *group, uint32_t rank, double *waited, sodet_err *err)
 {
+    const double came = sd_now();
     pthread_mutex_lock(&group->lock);
     uint64_t mine = group->meeting;
     group->members[rank].met++;
     if (!group->waiting)
-        group->since = sd_now();
+        group->since = came;
     if (++group->waiting == group->n) {
         group->waiting = 0;
+        group->held = sd_now();
         group->meeting++;
         pthread_cond_broadcast(&group->changed);
     }
     while (group->meeting == mine && !group->aborted)
         pthread_cond_wait(&group->changed, &group->lock);
     bool aborted = group->aborted;
+    *waited = group->held > came ? group->held - came : 0; /* no rank comes to the next meeting before this one is here */
     pthread_mutex_unlock(&group->lock);
     return aborted ? SODET_FAIL(err, SODET_E_DEVICE, "another device of the group failed; this one stopped waiting for it") : SODET_OK;
 }
@@ -100,10 +111,15 @@ static sodet_status exchange(sd_host_group *group, uint32_t rank, const sd_host_
 {
     if (rank >= group->n)
         return SODET_FAIL(err, SODET_E_INTERNAL, "rank %u in a group of %u devices", rank, group->n);
-    group->members[rank] = (member){part, n, bytes, group->members[rank].met};
-    sodet_status status = meet(group, rank, err);
+    member *own = &group->members[rank];
+    own->part = part;
+    own->n = n;
+    own->bytes = bytes;
+    double waited;
+    sodet_status status = meet(group, rank, &waited, err);
     if (status != SODET_OK)
         return status;
+    own->awaited += waited;
     for (uint32_t r = 1; r < group->n; r++)
         if (group->members[r].n != group->members[0].n || group->members[r].bytes != group->members[0].bytes) {
             sd_host_group_abort(group);
@@ -112,6 +128,15 @@ static sodet_status exchange(sd_host_group *group, uint32_t rank, const sd_host_
                               (unsigned long long)group->members[r].bytes, (unsigned long long)group->members[0].bytes);
         }
     return SODET_OK;
+}
+
+/* Nobody's part is touched any more when all have come here. */
+static sodet_status leave(sd_host_group *group, uint32_t rank, double began, sodet_err *err)
+{
+    double waited;
+    sodet_status status = meet(group, rank, &waited, err);
+    group->members[rank].in_calls += sd_now() - began;
+    return status;
 }
 
 static void sum_float(sd_host_group *group, uint32_t p, uint64_t from, uint64_t to)
@@ -139,6 +164,7 @@ static void sum_double(sd_host_group *group, uint32_t p, uint64_t from, uint64_t
 sodet_status sd_host_group_sum(sd_host_group *group, uint32_t rank, const sd_host_part *part, uint32_t n, uint32_t real_size,
                                sodet_err *err)
 {
+    const double began = sd_now();
     uint64_t bytes = 0;
     for (uint32_t p = 0; p < n; p++)
         bytes += part[p].elements * real_size;
@@ -156,16 +182,17 @@ sodet_status sd_host_group_sum(sd_host_group *group, uint32_t rank, const sd_hos
         else
             sum_float(group, p, from, to);
     }
-    return meet(group, rank, err);
+    return leave(group, rank, began, err);
 }
 
 sodet_status sd_host_group_gather(sd_host_group *group, uint32_t rank, const void *in, void *out, uint64_t bytes, sodet_err *err)
 {
+    const double began = sd_now();
     const sd_host_part part = {.in = in, .elements = bytes};
     sodet_status status = exchange(group, rank, &part, 1, bytes, err);
     if (status != SODET_OK)
         return status;
     for (uint32_t r = 0; bytes && r < group->n; r++)
         memcpy((char *)out + r * bytes, group->members[r].part[0].in, bytes);
-    return meet(group, rank, err);
+    return leave(group, rank, began, err);
 }

@@ -21,6 +21,8 @@ void sd_host_group_close(sd_host_group *group); /* accepts NULL; nobody may be i
 void sd_host_group_abort(sd_host_group *group);
 /* The first rank that others are waiting for, and since how long; UINT32_MAX: nobody waits. Any thread. */
 uint32_t sd_host_group_awaited(sd_host_group *group, double *seconds);
+/* Seconds that this rank has spent in calls, and of these in waiting for one that came later. By the rank's own thread. */
+void sd_host_group_times(const sd_host_group *group, uint32_t rank, double *in_calls, double *awaited);
 uint32_t sd_host_group_size(const sd_host_group *group);
 
 /* out = sum of in over the ranks, for n parts at one meeting. real_size: 4 (float, added in double, rounded once) or 8 (double). */

@@ -52,6 +52,8 @@ static void read_line(reading *r, sd_json *j)
             r->evaluation = true;
             for (sd_json_enter(j, '{'); sd_json_key(j, &key);)
                 take(r, j, key, "");
+        } else if (sd_json_is(key, "devices")) {
+            sd_json_skip(j);
         } else {
             take(r, j, key, r->evaluation ? "eval/" : "");
         }

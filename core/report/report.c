@@ -347,6 +347,18 @@ static void evaluation_events(sd_report *r, uint64_t step, const char *members)
     sd_text_free(&t);
 }
 
+void sd_report_devices(sd_report *r, uint64_t step, double epoch, const char *text, const char *members)
+{
+    for (const char *line = text, *end; line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        sd_report_line(r, "%.*s", end ? (int)(end - line) : (int)strlen(line), line);
+    }
+    sd_text t = {0};
+    sd_text_printf(&t, "{\"step\": %llu, \"epoch\": %.6g, %s}", (unsigned long long)step, epoch, members);
+    write_line(r, &t);
+    sd_text_free(&t);
+}
+
 void sd_report_evaluation(sd_report *r, uint64_t step, double epoch, const char *members, const char *headline, double value, double best,
                           double seconds)
 {

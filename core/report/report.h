@@ -6,6 +6,7 @@
  *    "seconds"}   every log_every steps; loss, terms and positives are means since the line before, seconds the time since then (without
  *       evaluations), data_wait its share that was spent waiting for the loader
  *   {"step", "epoch", "eval": {"<evaluator>/<metric>": ..}, "best", "seconds"}                                      every evaluation
+ *   {"step", "epoch", "devices": [..], "efficiency", ..}    at the end: what the devices did since the run began or was resumed (train/usage.h)
  * When a run is resumed, lines of steps behind the checkpoint are dropped first, so that no step is there twice. */
 #ifndef SD_REPORT_REPORT_H
 #define SD_REPORT_REPORT_H
@@ -45,6 +46,8 @@ void sd_report_evaluating(sd_report *r, uint64_t done, uint64_t of);
 /* members: "voc/mAP": 0.5, ... ; headline: a name and its value; best: the best so far. */
 void sd_report_evaluation(sd_report *r, uint64_t step, double epoch, const char *members, const char *headline, double value, double best,
                           double seconds);
+/* At the end: text, lines; members: for metrics.jsonl. */
+void sd_report_devices(sd_report *r, uint64_t step, double epoch, const char *text, const char *members);
 /* The first error that writing one of the files met. */
 sodet_status sd_report_status(const sd_report *r, sodet_err *err);
 

@@ -295,6 +295,8 @@ static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
                           (sd_loader_steps(r->loader) + r->core->optimizer.accumulate - 1) / r->core->optimizer.accumulate, &r->advice,
                           err);
     if (s == SODET_OK)
+        s = sd_usage_open(r->pool, r->stepper, &r->usage, err);
+    if (s == SODET_OK)
         introduce(r, resumed);
     return s;
 }
@@ -321,6 +323,7 @@ void sd_run_close(sd_run *r)
         memset(r, 0, sizeof *r);
         return;
     }
+    sd_usage_close(&r->usage);
     sd_advice_free(r->advice);
     sd_infer_close(r->infer);
     sd_validation_close(r->validation);

@@ -10,6 +10,7 @@
 #include "core/train/state.h"
 #include "core/train/stepper.h"
 #include "core/train/train.h"
+#include "core/train/usage.h"
 
 typedef struct sd_unread {             /* pictures of an epoch that could not be read */
     uint64_t *samples;                 /* as they came */
@@ -29,6 +30,7 @@ typedef struct sd_run {
     sd_loader_config loader_config;
     sd_loader *loader;
     double wait_before; /* of loaders that were closed */
+    sd_usage usage;
     sd_stepper *stepper;
     sd_validation *validation; /* NULL: no [data] val */
     sd_infer *infer;

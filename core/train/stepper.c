@@ -15,7 +15,8 @@ typedef struct share {
     uint64_t weight_capacity, shared_capacity;
     double term[SD_TERMS_MOST]; /* of the micro-batch that was run last */
     float norm, finite;
-    void *buffers; /* running statistics before the step */
+    void *buffers;   /* running statistics before the step */
+    uint64_t images; /* of the step */
 } share;
 
 struct sd_stepper {
@@ -247,6 +248,11 @@ uint32_t sd_stepper_terms(const sd_stepper *s)
 const char *sd_stepper_term(const sd_stepper *s, uint32_t i)
 {
     return s->term_name[i];
+}
+
+uint64_t sd_stepper_dealt(const sd_stepper *s, uint32_t i)
+{
+    return s->shares[i].images;
 }
 
 const sd_program *sd_stepper_program(const sd_stepper *s)
@@ -500,9 +506,11 @@ sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches,
             status = weigh(s, s->batch, step, shares, err);
         if (status == SODET_OK)
             status = sd_device_pool_run(s->config.pool, gradient_job, s, err);
-        for (uint32_t d = 0; status == SODET_OK && d < s->n; d++)
+        for (uint32_t d = 0; status == SODET_OK && d < s->n; d++) {
+            s->shares[d].images = s->shares[d].rows + (s->micro ? s->shares[d].images : 0);
             for (uint32_t i = 0; i < s->n_terms; i++)
                 step->term[i] += s->shares[d].term[i];
+        }
     }
     for (uint32_t i = 0; i < s->n_terms; i++)
         step->loss += step->term[i];

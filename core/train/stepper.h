@@ -57,6 +57,8 @@ sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err);
 void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out);
 /* Seconds per node of device 0's last gradient program, added up over steps (bench); NULL switches off. */
 void sd_stepper_time_nodes(sd_stepper *s, double *seconds, uint64_t capacity);
+/* Pictures of the last step that device i had. */
+uint64_t sd_stepper_dealt(const sd_stepper *s, uint32_t i);
 const sd_program *sd_stepper_program(const sd_stepper *s); /* device 0's gradient program of the last step */
 const sd_program *sd_stepper_update_program(const sd_stepper *s);
 

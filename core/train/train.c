@@ -84,7 +84,11 @@ static bool progressed(void *context, const sd_infer_stats *s)
 static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet_err *err)
 {
     sd_infer_stats stats;
-    sodet_status s = sd_validation_run(r->validation, r->infer, NULL, progressed, r, &stats, err);
+    sodet_status s = sd_usage_end(&r->usage, err);
+    if (s == SODET_OK)
+        s = sd_validation_run(r->validation, r->infer, NULL, progressed, r, &stats, err);
+    if (s == SODET_OK)
+        s = sd_usage_begin(&r->usage, err);
     if (s != SODET_OK)
         return s;
     if (stats.missing)
@@ -189,6 +193,7 @@ static void advise(sd_run *r)
 
 static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
 {
+    const double began = sd_now(), waited = sd_run_wait(r);
     sd_step step = {.step = r->state.step,
                     .lr = sd_run_rate(r),
                     .normaliser = r->state.normaliser,
@@ -213,6 +218,7 @@ static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
     if (s == SODET_OK && r->advice && step.finite)
         s = sd_advice_step(r->advice, r->batches, r->core->optimizer.accumulate, step.loss, err);
     sd_run_recycle(r);
+    sd_usage_step(&r->usage, sd_now() - began, sd_run_wait(r) - waited);
     if (s != SODET_OK)
         return s;
     out->images += step.images;
@@ -302,6 +308,24 @@ static sodet_status loop(sd_run *r, sd_train_result *out, sodet_err *err)
     }
 }
 
+static sodet_status tell_usage(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    sd_text text = {0}, json = {0};
+    sodet_status s = sd_usage_end(&r->usage, err);
+    out->usage = sd_usage_sum(&r->usage);
+    if (s != SODET_OK || !(out->usage.seconds > 0))
+        return s;
+    sd_usage_text(&r->usage, &text);
+    sd_usage_json(&r->usage, &json);
+    if (text.failed || json.failed)
+        s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the devices' figures");
+    else
+        sd_report_devices(r->report, r->state.step, sd_run_epoch(r), text.text, json.text);
+    sd_text_free(&text);
+    sd_text_free(&json);
+    return s;
+}
+
 sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result *out, sodet_err *err)
 {
     memset(out, 0, sizeof *out);
@@ -319,7 +343,11 @@ sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result
     if (o->started)
         o->started(o->context);
     r.stop = o->stop;
-    s = loop(&r, out, err);
+    s = sd_usage_begin(&r.usage, err);
+    if (s == SODET_OK)
+        s = loop(&r, out, err);
+    if (s == SODET_OK)
+        s = tell_usage(&r, out, err);
     if (s == SODET_OK) /* of the last evaluation */
         s = sd_report_status(r.report, err);
     if (s == SODET_OK)

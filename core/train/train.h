@@ -12,6 +12,7 @@
 #include <signal.h>
 
 #include "core/config/config.h"
+#include "core/train/usage.h"
 
 typedef struct sd_train_options {
     bool quiet;
@@ -29,6 +30,7 @@ typedef struct sd_train_result {
     char metric[128];         /* its name, "" if there is no validation */
     uint64_t best_epoch;
     double seconds, wait;                                       /* of it: waiting for data */
+    sd_usage_shares usage;                                      /* of the steps */
     uint64_t planned_bytes;                                     /* of device 0 */
     bool stopped;                                               /* by `stop` */
     const char *why;                                            /* "total", "max_steps", "patience", "target", "signal" */

@@ -102,6 +102,15 @@ typedef struct sodet_run {
     double *node_seconds; /* [nodes] added to; NULL: not timed */
 } sodet_run;
 
+/* What a device did in runs that are over, in seconds since it was opened. */
+typedef struct sodet_device_times {
+    uint32_t struct_size, flags;
+    double run;        /* programs were under way, from their first node to their last */
+    double collective; /* collectives were: from when the device had brought its part until it had the result */
+    double exposed; /* of `run`: the device had nothing to do but wait for a collective's result; what else collectives took was hidden */
+    double awaited; /* of `exposed`: another device had not brought its part yet; known when that one has been asked, too */
+} sodet_device_times;
+
 typedef struct sodet_backend_ops {
     uint32_t struct_size, flags;
     sodet_status (*devices)(const void *self, uint32_t capacity, sodet_device_info *out, uint32_t *n, sodet_err *err);
@@ -129,6 +138,8 @@ typedef struct sodet_backend_ops {
     /* The first device of the group that others wait for in a collective, by its rank, and since how many seconds; UINT32_MAX: nobody
      * waits. Any thread, at any time. NULL: not known. */
     uint32_t (*awaited)(void *group, double *seconds);
+    /* On the device's thread, between runs; waits for nothing, so what is still on a stream is not in it. NULL: not known. */
+    sodet_status (*times)(void *device, sodet_device_times *out, sodet_err *err);
 } sodet_backend_ops;
 
 #ifdef __cplusplus

@@ -35,7 +35,9 @@ figures 2
 run bench "$conf" training $small run.devices=cpu:x2 optimizer.accumulate=2 --batch 3 --seconds 0.1 --json
 is_code 0
 figures 6
-out_has '"devices": 2'
+out_has '"devices": 2'; out_has '"usage": {"devices": [{"name": "cpu:0 replica 0"'
+shares=$(value efficiency)+$(value reduction_exposed)+$(value waiting)+$(value waiting_for_data)+$(value rest)
+holds "$(value efficiency) > 0 && $(value reduction_exposed) > 0 && $(value reduction_hidden) == 0 && $(value awaited) >= 0 && ($shares - 1) ^ 2 < 1e-4"
 run bench "$conf" $small run.devices=ref:x2 backbone.width=0.1 --batch 3 --seconds 0.05; is_code 0; out_has "batch 3"
 
 # On data: the share of the time in which it waits for them.

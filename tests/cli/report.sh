@@ -42,7 +42,7 @@ run report "$conf" $small --weights run/last.safetensors --out there.html --quie
 
 run report run --csv run.csv; is_code 0
 checks=$((checks + 1))
-[ "$(head -n 1 run.csv | cut -d, -f1-5)" = step,epoch,lr,loss,loss/cls ] && [ "$(cut -d, -f1 run.csv | tr '\n' ' ')" = "step 1 2 2 3 4 4 " ] || bad "$(cat run.csv)"
+[ "$(head -n 1 run.csv | cut -d, -f1-5)" = step,epoch,lr,loss,loss/cls ] && [ "$(cut -d, -f1 run.csv | tr '\n' ' ')" = "step 1 2 2 3 4 4 4 " ] || bad "$(cat run.csv)"
 
 run report; refused "which run?"
 run report nowhere; refused "nowhere: neither"

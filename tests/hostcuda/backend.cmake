@@ -19,6 +19,8 @@ set(SODET_CUDA_HOST_ENV ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTP
 set(here ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4")
 add_test(NAME cuda_host/replicas COMMAND ${CMAKE_BINARY_DIR}/tests/test_train_replicas --on cuda_host)
 set_tests_properties(cuda_host/replicas PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
+add_test(NAME cuda_host/times COMMAND ${CMAKE_BINARY_DIR}/tests/test_device_times --on cuda_host)
+set_tests_properties(cuda_host/times PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900)
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/*.sh)
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)

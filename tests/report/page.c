@@ -123,6 +123,7 @@ static const char jsonl[] =
     "{\"step\": 1, \"epoch\": 0.5, \"lr\": 0.01, \"loss\": 3.5, \"loss/cls\": 2, \"seconds\": 0.5}\n"
     "{\"step\": 2, \"epoch\": 1, \"lr\": 0.02, \"loss\": null, \"loss/cls\": 1, \"seconds\": 0.25}\n"
     "{\"step\": 2, \"epoch\": 1, \"eval\": {\"voc/mAP\": 0.625, \"voc/AP/a,b\": null}, \"best\": 0.625, \"seconds\": 4}\n"
+    "{\"step\": 2, \"epoch\": 1, \"devices\": [{\"name\": \"cpu:0\", \"awaited\": 2}], \"efficiency\": 0.75}\n"
     "{\"step\": 3, \"epoch\": 1.5, \"lr\": 0.0"; /* the run was killed here */
 
 static void test_metrics(sd_metrics *m)
@@ -132,7 +133,7 @@ static void test_metrics(sd_metrics *m)
     snprintf(path, sizeof path, "%s/metrics.jsonl", check_scratch("report_page"));
     CHECK_OK(sd_file_write(path, jsonl, sizeof jsonl - 1, &err));
     CHECK_OK(sd_metrics_read(path, m, &err));
-    CHECK_EQ(m->lines, 3);
+    CHECK_EQ(m->lines, 4);
     const sd_series *loss = sd_metrics_find(m, "loss"), *map = sd_metrics_find(m, "voc/mAP"), *seconds = sd_metrics_find(m, "seconds");
     const sd_series *took = sd_metrics_find(m, "eval/seconds"), *empty = sd_metrics_find(m, "voc/AP/a,b");
     CHECK(loss && map && seconds && took && empty && !sd_metrics_find(m, "eval") && !sd_metrics_find(m, "step"));
@@ -148,10 +149,11 @@ static void test_metrics(sd_metrics *m)
     }
     sd_text t = {0};
     sd_metrics_csv(m, &t);
-    CHECK_STR(t.text, "step,epoch,lr,loss,loss/cls,seconds,voc/mAP,\"voc/AP/a,b\",eval/best,eval/seconds\n"
-                      "1,0.5,0.01,3.5,2,0.5,,,,\n"
-                      "2,1,0.02,,1,0.25,,,,\n"
-                      "2,1,,,,,0.625,,0.625,4\n");
+    CHECK_STR(t.text, "step,epoch,lr,loss,loss/cls,seconds,voc/mAP,\"voc/AP/a,b\",eval/best,eval/seconds,efficiency\n"
+                      "1,0.5,0.01,3.5,2,0.5,,,,,\n"
+                      "2,1,0.02,,1,0.25,,,,,\n"
+                      "2,1,,,,,0.625,,0.625,4,\n"
+                      "2,1,,,,,,,,,0.75\n");
     sd_text_free(&t);
     CHECK_OK(sd_file_write(path, "{\"step\": 1, loss}\n", 18, &err));
     sd_metrics broken;

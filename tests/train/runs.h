@@ -261,7 +261,7 @@ static inline uint32_t runs_metrics(const char *folder, bool evaluations, const 
     uint32_t n = 0;
     for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        if ((strstr(line, "\"eval\": ") != NULL) == evaluations && n < most)
+        if (!strstr(line, "\"devices\": ") && (strstr(line, "\"eval\": ") != NULL) == evaluations && n < most)
             out[n++] = runs_number(line, key);
     }
     sd_free(text);

@@ -38,6 +38,7 @@ typedef struct cpu_device {
     bool emulate;       /* bf16 by float32 convolutions */
     bool measures;      /* a node alone: its results are as narrow as they can be */
     void *group;        /* of open_group, or NULL */
+    double in_runs;     /* seconds */
     dnnl_engine_t engine;
     dnnl_stream_t stream;
 } cpu_device;

@@ -174,10 +174,14 @@ sodet_status cpu_time_steps(void *program, bool kept, double *seconds, sodet_err
 sodet_status cpu_run(void *program, const sodet_run *r, sodet_err *err)
 {
     cpu_program *g = program;
+    const double began = sd_now();
     cpu_use_threads(g->device->threads);
     sodet_status s = SODET_OK;
     if ((r->flags & SODET_RUN_WEIGHTS_CHANGED) || !g->weights_ready)
         s = run_steps(g, &g->plan->steps[1], r, err);
     g->weights_ready = s == SODET_OK;
-    return s == SODET_OK ? run_steps(g, &g->plan->steps[0], r, err) : s;
+    if (s == SODET_OK)
+        s = run_steps(g, &g->plan->steps[0], r, err);
+    g->device->in_runs += sd_now() - began;
+    return s;
 }

@@ -2,6 +2,7 @@
  *
  * A rank that is gone makes NCCL's kernels wait for ever, so nobody waits for a stream without looking here (cuda_wait). An abort is a
  * flag: each thread that sees it aborts its own communicator, which ends its kernels. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -12,7 +13,13 @@ typedef struct member {
     ncclComm_t comm;
     _Atomic uint64_t met;      /* collectives that its device has come to; the first is joining */
     _Atomic uint64_t waits_ns; /* when it began to wait for the device; 0: it does not */
+    double has_waited;         /* seconds; under the book's lock */
 } member;
+
+typedef struct entry { /* of a collective, until all ranks have told how long theirs took */
+    uint64_t number;
+    uint32_t n;
+} entry;
 
 struct cuda_group {
     uint32_t n;
@@ -20,6 +27,10 @@ struct cuda_group {
     ncclUniqueId id;
     _Atomic bool aborted;
     member *members;
+    pthread_mutex_t book;
+    entry *entries; /* [n_entries], by number */
+    double *took;   /* [n_entries][n][2]: in all, and exposed */
+    uint64_t n_entries;
 };
 
 static uint64_t now_ns(void)
@@ -51,6 +62,7 @@ sodet_status cuda_group_open(uint32_t n, cuda_group **out, sodet_err *err)
     g->n = n;
     g->nccl = nccl;
     g->members = members;
+    pthread_mutex_init(&g->book, NULL);
     ncclResult_t r = nccl->GetUniqueId(&g->id);
     if (r != ncclSuccess) {
         cuda_group_close(g);
@@ -64,6 +76,9 @@ void cuda_group_close(cuda_group *g)
 {
     if (!g)
         return;
+    pthread_mutex_destroy(&g->book);
+    sd_free(g->entries);
+    sd_free(g->took);
     sd_free(g->members);
     sd_free(g);
 }
@@ -228,4 +243,70 @@ sodet_status cuda_group_gather(cuda_device *d, const void *in, void *out, uint64
         return s;
     member *m = &d->group->members[d->rank];
     return taken(d, d->group->nccl->AllGather(in, out, bytes, ncclUint8, m->comm, d->comm), "gathering from the devices", err);
+}
+
+/* ---- who waited for whom ---- */
+sodet_status cuda_group_keep_book(cuda_group *g, uint32_t collectives, sodet_err *err)
+{
+    /* A rank tells of a run when it begins a later one; ranks are a run apart at most. */
+    const uint64_t wanted = 2 * (CUDA_RUNS + 1) * (uint64_t)collectives;
+    pthread_mutex_lock(&g->book);
+    sodet_status s = SODET_OK;
+    if (wanted > g->n_entries) {
+        entry *entries = sd_alloc(wanted, sizeof *entries);
+        double *took = sd_alloc(wanted * g->n, 2 * sizeof *took);
+        if (entries && took) {
+            sd_free(g->entries);
+            sd_free(g->took);
+            g->entries = entries;
+            g->took = took;
+            g->n_entries = wanted;
+        } else {
+            sd_free(entries);
+            sd_free(took);
+            s = cuda_out_of_memory(err);
+        }
+    }
+    pthread_mutex_unlock(&g->book);
+    return s;
+}
+
+/* The clocks of two devices have nothing to do with each other, so durations are compared, not times. */
+static void settle(cuda_group *g, const double *took)
+{
+    double least = took[0];
+    for (uint32_t r = 1; r < g->n; r++)
+        least = took[2 * r] < least ? took[2 * r] : least;
+    for (uint32_t r = 0; r < g->n; r++) {
+        const double longer = took[2 * r] - least, behind = took[2 * r + 1] - least, waited = behind < longer ? behind : longer;
+        g->members[r].has_waited += waited > 0 ? waited : 0;
+    }
+}
+
+void cuda_group_account(cuda_device *d, uint64_t number, double took, double exposed)
+{
+    cuda_group *g = d->group;
+    if (!g)
+        return;
+    pthread_mutex_lock(&g->book);
+    const uint64_t at = number % g->n_entries;
+    entry *e = &g->entries[at];
+    double *times = g->took + at * g->n * 2;
+    if (e->number < number)
+        *e = (entry){.number = number};
+    if (e->number == number) {
+        times[(uint64_t)d->rank * 2] = took;
+        times[(uint64_t)d->rank * 2 + 1] = exposed;
+        if (++e->n == g->n)
+            settle(g, times);
+    }
+    pthread_mutex_unlock(&g->book);
+}
+
+double cuda_group_has_waited(cuda_device *d)
+{
+    pthread_mutex_lock(&d->group->book);
+    const double seconds = d->group->members[d->rank].has_waited;
+    pthread_mutex_unlock(&d->group->book);
+    return seconds;
 }

@@ -54,6 +54,9 @@ typedef struct cuda_device {
     uint64_t n_convs, conv_capacity;
     cuda_stage stage[CUDA_STAGES];
     uint32_t next_stage;
+    struct cuda_program *programs; /* whose runs may be under way */
+    uint64_t n_collectives;        /* put on the stream so far */
+    sodet_device_times times;      /* `awaited` is the group's */
 } cuda_device;
 
 /* Names what was tried, CUDA's word for what went wrong, and a remedy. */
@@ -90,6 +93,35 @@ typedef struct cuda_part {
 } cuda_part;
 sodet_status cuda_group_sum(cuda_device *d, const cuda_part *part, uint32_t n, sodet_err *err);
 sodet_status cuda_group_gather(cuda_device *d, const void *in, void *out, uint64_t bytes, sodet_err *err);
+
+/* The result of collective `number` (from 1) took this long, of which the device waited `exposed`. What the group makes of it: a rank that
+ * comes last takes least, all others take longer by what they have waited for it. */
+void cuda_group_account(cuda_device *d, uint64_t number, double took, double exposed);
+/* Programs of `collectives` each will be accounted for. */
+sodet_status cuda_group_keep_book(cuda_group *g, uint32_t collectives, sodet_err *err);
+double cuda_group_has_waited(cuda_device *d); /* of what was exposed: until the last rank of this process came */
+
+/* ---- times (times.c) ---- */
+enum {
+    CUDA_READY = 0, /* on the stream: a collective's inputs are there */
+    CUDA_BEGUN,     /* on comm */
+    CUDA_DONE,      /* on comm */
+    CUDA_ARRIVED,   /* on the stream: the first node that needs it comes next */
+    CUDA_PASSED,    /* on the stream: it could go on */
+    CUDA_MARKS
+};
+enum { CUDA_RUNS = 3 };     /* of one program that may be under way at once and are measured */
+typedef struct cuda_marks { /* of one run */
+    cudaEvent_t *of;        /* [n][CUDA_MARKS], then the run's begin and end */
+    uint64_t *number;       /* [n] of each collective among the device's */
+    uint32_t n;
+    bool under_way;
+} cuda_marks;
+sodet_status cuda_marks_make(cuda_marks *m, uint32_t n, sodet_err *err);
+void cuda_marks_free(cuda_marks *m); /* also after a make that failed */
+cudaEvent_t cuda_mark_of(const cuda_marks *m, uint32_t collective, uint32_t mark);
+/* Adds what the run took to the device's times, if it is over. */
+sodet_status cuda_marks_read(cuda_device *d, cuda_marks *m, sodet_err *err);
 
 /* ---- the plan ---- */
 enum { CUDA_PLAIN = 0, CUDA_MAP, CUDA_FORMS };
@@ -183,6 +215,7 @@ sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, v
 void cuda_unbind(void *program);
 void *cuda_address(void *program, sodet_value v);
 sodet_status cuda_run(void *program, const sodet_run *r, sodet_err *err);
+sodet_status cuda_times(void *device, sodet_device_times *out, sodet_err *err);
 
 /* emit.c: what steps are made of. Functions that return a place return 0 after an error. */
 sodet_status cuda_out_of_memory(sodet_err *err);

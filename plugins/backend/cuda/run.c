@@ -5,10 +5,13 @@
 typedef struct cuda_program {
     cuda_plan *plan;
     cuda_device *device;
-    void **address;      /* of inputs and outputs, by value */
-    cudaEvent_t *events; /* [2 * plan->n_events]: of each collective, that it is done, and that its inputs are */
-    cuda_part *part;     /* of the collective with most inputs */
-    bool weights_ready;  /* the prologue has run */
+    void **address; /* of inputs and outputs, by value */
+    /* Used in turn: a run does not record events that an earlier one is still to be seen by. */
+    cuda_marks marks[CUDA_RUNS], *now;
+    uint64_t runs;
+    cuda_part *part;           /* of the collective with most inputs */
+    bool weights_ready;        /* the prologue has run */
+    struct cuda_program *next; /* of the device's */
 } cuda_program;
 
 static void resolve(cuda_plan *p, const sodet_binding *b)
@@ -66,16 +69,13 @@ static sodet_status make_events(cuda_program *g, sodet_err *err)
     for (uint64_t i = 0; i < p->steps[0].n; i++)
         if (p->steps[0].step[i].kind == CUDA_COLLECTIVE && p->steps[0].step[i].call.n_in > most)
             most = p->steps[0].step[i].call.n_in;
-    g->events = sd_alloc(2 * p->n_events + 1, sizeof *g->events);
     g->part = sd_alloc(most + 1, sizeof *g->part);
-    if (!g->events || !g->part)
+    if (!g->part)
         return cuda_out_of_memory(err);
-    for (uint32_t i = 0; i < 2 * p->n_events; i++) {
-        cudaError_t e = cudaEventCreateWithFlags(&g->events[i], cudaEventDisableTiming);
-        if (e != cudaSuccess)
-            return cuda_failed(e, "making an event", err);
-    }
-    return SODET_OK;
+    sodet_status s = g->device->group ? cuda_group_keep_book(g->device->group, p->n_events, err) : SODET_OK;
+    for (uint32_t i = 0; s == SODET_OK && i < CUDA_RUNS; i++)
+        s = cuda_marks_make(&g->marks[i], p->n_events, err);
+    return s;
 }
 
 sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, void **program, sodet_err *err)
@@ -93,6 +93,8 @@ sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, v
     g->plan = p;
     g->device = device;
     p->references++;
+    g->next = g->device->programs;
+    g->device->programs = g;
     g->address = sd_alloc(p->n_values + 1, sizeof *g->address);
     s = g->address ? make_events(g, err) : cuda_out_of_memory(err);
     if (s == SODET_OK) {
@@ -117,11 +119,16 @@ void cuda_unbind(void *program)
     if (!g)
         return;
     (void)cuda_wait(g->device, NULL); /* nothing may still be at its memory */
-    for (uint32_t i = 0; g->events && i < 2 * g->plan->n_events; i++)
-        if (g->events[i])
-            cudaEventDestroy(g->events[i]);
+    for (uint32_t i = 0; i < CUDA_RUNS; i++) {
+        (void)cuda_marks_read(g->device, &g->marks[i], NULL);
+        cuda_marks_free(&g->marks[i]);
+    }
+    for (cuda_program **at = &g->device->programs; *at; at = &(*at)->next)
+        if (*at == g) {
+            *at = g->next;
+            break;
+        }
     cuda_release_plan(g->plan);
-    sd_free(g->events);
     sd_free(g->part);
     sd_free(g->address);
     sd_free(g);
@@ -137,10 +144,13 @@ static sodet_status run_collective(cuda_program *g, const cuda_step *s, sodet_er
 {
     cuda_device *d = g->device;
     const sodet_kernel_args *c = &s->call;
-    const cudaEvent_t done = g->events[2 * s->event], ready = g->events[2 * s->event + 1];
+    const cudaEvent_t done = cuda_mark_of(g->now, s->event, CUDA_DONE), ready = cuda_mark_of(g->now, s->event, CUDA_READY);
+    g->now->number[s->event] = ++d->n_collectives;
     cudaError_t e = cudaEventRecord(ready, d->stream);
     if (e == cudaSuccess)
         e = cudaStreamWaitEvent(d->comm, ready, 0);
+    if (e == cudaSuccess)
+        e = cudaEventRecord(cuda_mark_of(g->now, s->event, CUDA_BEGUN), d->comm);
     if (e != cudaSuccess)
         return cuda_failed(e, "ordering a collective", err);
     sodet_status status = cuda_group_expect(d, ready, err);
@@ -190,7 +200,11 @@ static sodet_status run_step(cuda_program *g, cuda_step *s, const sodet_run *r, 
     case CUDA_COLLECTIVE:
         return run_collective(g, s, err);
     default: /* CUDA_JOIN */
-        e = cudaStreamWaitEvent(d->stream, g->events[2 * s->event], 0);
+        e = cudaEventRecord(cuda_mark_of(g->now, s->event, CUDA_ARRIVED), d->stream);
+        if (e == cudaSuccess)
+            e = cudaStreamWaitEvent(d->stream, cuda_mark_of(g->now, s->event, CUDA_DONE), 0);
+        if (e == cudaSuccess)
+            e = cudaEventRecord(cuda_mark_of(g->now, s->event, CUDA_PASSED), d->stream);
     }
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "launching a kernel", err);
 }
@@ -212,13 +226,52 @@ static sodet_status run_steps(cuda_program *g, const cuda_steps *list, const sod
     return SODET_OK;
 }
 
+/* Of all programs, so that the ranks of a group come to know of a collective at about the same time. */
+static sodet_status read_marks(cuda_device *d, sodet_err *err)
+{
+    sodet_status s = SODET_OK;
+    for (cuda_program *g = d->programs; g; g = g->next)
+        for (uint32_t i = 0; s == SODET_OK && i < CUDA_RUNS; i++)
+            s = cuda_marks_read(d, &g->marks[i], err);
+    return s;
+}
+
+sodet_status cuda_times(void *device, sodet_device_times *out, sodet_err *err)
+{
+    cuda_device *d = device;
+    sodet_status s = cuda_use(d, err);
+    if (s == SODET_OK)
+        s = read_marks(d, err);
+    *out = d->times;
+    out->struct_size = sizeof *out;
+    out->awaited = d->group ? cuda_group_has_waited(d) : 0;
+    return s;
+}
+
+static sodet_status record_run(const cuda_program *g, uint32_t end, sodet_err *err)
+{
+    const cudaError_t e = cudaEventRecord(g->now->of[(uint64_t)g->now->n * CUDA_MARKS + end], g->device->stream);
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "timing a run", err);
+}
+
 sodet_status cuda_run(void *program, const sodet_run *r, sodet_err *err)
 {
     cuda_program *g = program;
     sodet_status s = cuda_use(g->device, err);
+    if (s == SODET_OK)
+        s = read_marks(g->device, err);
+    g->now = &g->marks[g->runs++ % CUDA_RUNS];
+    g->now->under_way = false; /* one that is not over yet is not counted */
+    if (s == SODET_OK)
+        s = record_run(g, 0, err);
     if (s == SODET_OK && ((r->flags & SODET_RUN_WEIGHTS_CHANGED) || !g->weights_ready)) {
         s = run_steps(g, &g->plan->steps[1], r, err);
         g->weights_ready = s == SODET_OK;
     }
-    return s == SODET_OK ? run_steps(g, &g->plan->steps[0], r, err) : s;
+    if (s == SODET_OK)
+        s = run_steps(g, &g->plan->steps[0], r, err);
+    if (s == SODET_OK)
+        s = record_run(g, 1, err);
+    g->now->under_way = s == SODET_OK;
+    return s;
 }

@@ -16,6 +16,7 @@ typedef struct ref_device {
     const ref_cfg *cfg;
     uint32_t real_size, rank, world;
     sd_host_group *group;
+    double in_runs; /* seconds */
 } ref_device;
 
 /* ref.c: bytes of a value, as this device stores it. */

@@ -342,9 +342,8 @@ static void add_to_bases(const ref_device *d, const step *s)
     }
 }
 
-sodet_status ref_run(void *self, const sodet_run *r, sodet_err *err)
+static sodet_status run_all(program *p, const sodet_run *r, sodet_err *err)
 {
-    program *p = self;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         step *s = &p->steps[i];
         double start = r->node_seconds ? sd_now() : 0;
@@ -363,4 +362,13 @@ sodet_status ref_run(void *self, const sodet_run *r, sodet_err *err)
             r->node_seconds[i] += sd_now() - start;
     }
     return SODET_OK;
+}
+
+sodet_status ref_run(void *self, const sodet_run *r, sodet_err *err)
+{
+    program *p = self;
+    const double began = sd_now();
+    const sodet_status status = run_all(p, r, err);
+    p->device->in_runs += sd_now() - began;
+    return status;
 }

@@ -22,6 +22,8 @@ run train "$ini" $quarter run.devices=cuda_host:0,1,2,3 run.output=four --max-st
 near cpu one 1e-3 12 # by the end a ReLU gate or two is set otherwise
 near cpu one 2e-2 24
 near cpu four 2e-2 24
+err_has "devices: cuda_host:0 replica 0"; err_has "cuda_host:3 replica 3"; err_has "efficiency 0."; err_has "waiting for the slowest"
+grep -q '"step": 24, .*"devices": \[{"name": "cuda_host:0 replica 0", .*"efficiency": 0\.[0-9]*, "reduction_exposed"' four/metrics.jsonl || bad "no figures of the devices: $(tail -n 1 four/metrics.jsonl)"
 checks=$((checks + 1)); [ "$(awk 'NR == 1 { a = $1 } { b = $1 } END { print (b < 0.75 * a) }' <(losses four))" = 1 ] || bad "nothing was learned: $(losses four | tr '\n' ' ')"
 pair() { # name, virtual GPUs, arguments
     local name=$1 gpus=$2
@@ -74,4 +76,4 @@ is_code 2; err_has "MiB free"; err_has "train.batch ="
 fits=$(grep -o 'train.batch = [0-9]* fits' <<<"$err" | grep -o '[0-9]*')
 checks=$((checks + 1)); [ -n "$fits" ] && [ "$fits" -lt 64 ] || bad "no batch is said to fit"
 HC_MEM_MB=120 run train "$ini" $quarter input.size=256x256 backbone.width=1 train.batch="${fits:-1}" run.devices=cuda_host run.output=o40 --max-steps 1; is_code 0
-finish 55
+finish 59
