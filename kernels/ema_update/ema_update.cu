@@ -8,7 +8,7 @@ static __global__ void ema_update(float *average, const float *p, const float *d
         return;
     const float keep = *decay, take = (float)(1 - (double)*decay);
     for (int64_t i = device_thread(); i < n; i += device_threads())
-        average[i] = keep * average[i] + take * p[i];
+        average[i] = keep == 0 ? p[i] : keep * average[i] + take * p[i];
 }
 
 static int forward(const sodet_kernel_args *a, void *stream)

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "kernels/kernels.h"
 #include "kernels/update.h"
 #include "kernels/vector.h"
@@ -23,6 +25,10 @@ static void run(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64
     int64_t n = a->in[0].shape.dim[0], first = begin * UPDATE_PIECE, last = end * UPDATE_PIECE < n ? end * UPDATE_PIECE : n;
     if (ok && !(*ok < 0 || *ok > 0))
         return;
+    if (decay == 0) {
+        memcpy((float *)a->out[0].data + first, (const float *)a->in[1].data + first, (size_t)(last - first) * sizeof(float));
+        return;
+    }
     piece((float *)a->out[0].data + first, (const float *)a->in[1].data + first, last - first, decay, (float)(1 - (double)decay));
 }
 

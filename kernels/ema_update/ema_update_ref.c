@@ -8,7 +8,7 @@ static void forward(const sodet_kernel_args *a)
     if (ok && !(*ok != 0 && !isnan(*ok)))
         return;
     for (int64_t i = 0; i < a->in[0].shape.dim[0]; i++)
-        average[i] = (SODET_REAL)(decay * (double)average[i] + (1 - decay) * (double)p[i]);
+        average[i] = decay == 0 ? p[i] : (SODET_REAL)(decay * (double)average[i] + (1 - decay) * (double)p[i]);
 }
 
 const sodet_ref_kernel SODET_REF(ema_update)[] = {forward};

@@ -47,6 +47,17 @@ static void ema(opcase *c)
                      op_option(c, FLAG) > 0 ? op_values(c, "", &ok[(int)op_option(c, FLAG)]) : SODET_NONE);
 }
 
+/* What an overflow has left in an average is gone when it begins anew. */
+static void ema_anew(opcase *c)
+{
+    static const float some = 0.5f, none = 0;
+    const float nan = NAN;
+    sodet_graph *g = op_graph(c);
+    sodet_value average = op_state(c, 0), p = op_fixed(c, 1), lost = sodet_constant(g, &(sodet_shape){.dtype = SODET_F32}, &nan);
+    average = sodet_ema_update(g, average, sodet_mul(g, p, lost), op_values(c, "1", &some), SODET_NONE);
+    sodet_ema_update(g, average, p, op_values(c, "1", &none), SODET_NONE);
+}
+
 static void square_sum(opcase *c)
 {
     static const int32_t group[5] = {1, 0, 2, 7, 1};
@@ -106,6 +117,7 @@ const opcase_entry opcases_update[] = {
      .option = {1, 0, 3},
      .forward = OP_EXACT},
     {.name = "ema", .build = ema, .shape = {N, N}},
+    {.name = "ema, anew", .build = ema_anew, .shape = {N, N}, .forward = OP_EXACT},
     {.name = "ema, flag zero", .build = ema, .shape = {N, N}, .option = {0, 0, 2}, .forward = OP_EXACT},
     {.name = "square sum", .build = square_sum, .shape = {"100003"}},
     {.name = "square sum, groups", .build = square_sum, .shape = {N}, .option = {1}},
