@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/base/parallel.h"
+#include "core/device/transport.h"
 
 const char *const sd_arena_names[] = {"parameters",  "frozen",      "gradients",   "optimizer 0",
                                       "optimizer 1", "optimizer 2", "optimizer 3", NULL};
@@ -338,8 +339,11 @@ static sodet_status open_pool(sd_device_pool *pool, sd_config *cfg, sodet_err *e
     pool->precision = run->precision;
     if (s == SODET_OK && !(pool->workers = sd_alloc(pool->n, sizeof *pool->workers)))
         s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory: %u devices", pool->n);
-    if (s == SODET_OK && pool->n > 1)
-        s = ops->open_group(pool->backend.self, pool->n, &pool->group, err);
+    const sd_world alone = {.ops = &sd_transport_self, .info = {.size = 1}};
+    sd_world_group group = {0};
+    if (s == SODET_OK)
+        s = sd_world_join(&alone, ops, pool->backend.self, pool->name, pool->n, &group, err);
+    pool->group = group.group;
     for (uint32_t i = 0; s == SODET_OK && i < pool->n; i++) {
         worker *w = &pool->workers[i];
         w->pool = pool;

@@ -62,8 +62,8 @@ enum {
 typedef struct sodet_device_options {
     uint32_t struct_size;
     uint32_t threads;     /* compute threads of this device */
-    uint32_t rank, world; /* among the devices that reduce with each other in this process */
-    void *group;          /* of open_group; NULL: world is 1 */
+    uint32_t rank, world; /* among the devices that reduce with each other */
+    void *group;          /* of open_group or join_group; NULL: world is 1 */
     uint32_t verbose;
     uint32_t precision; /* SODET_PRECISION_*; open refuses what the device cannot do, with a sentence */
 } sodet_device_options;
@@ -102,6 +102,14 @@ typedef struct sodet_run {
     double *node_seconds; /* [nodes] added to; NULL: not timed */
 } sodet_run;
 
+/* A group whose devices are driven by several processes. Ranks are numbered over all devices, those of a process in a row. */
+enum { SODET_GROUP_ID_BYTES = 256 };
+typedef struct sodet_group_options {
+    uint32_t struct_size;
+    uint32_t n, first, world;         /* devices of this process, the rank of the first of them, and devices of all processes */
+    uint8_t id[SODET_GROUP_ID_BYTES]; /* of group_id, the same for all */
+} sodet_group_options;
+
 /* What a device did in runs that are over, in seconds since it was opened. */
 typedef struct sodet_device_times {
     uint32_t struct_size, flags;
@@ -136,10 +144,14 @@ typedef struct sodet_backend_ops {
     sodet_status (*run)(void *program, const sodet_run *r,
                         sodet_err *err); /* returns when it is done or, on a stream, in order with upload and download */
     /* The first device of the group that others wait for in a collective, by its rank, and since how many seconds; UINT32_MAX: nobody
-     * waits. Any thread, at any time. NULL: not known. */
+     * waits; `world`: some device of other processes, of which there are several. Any thread, at any time. NULL: not known. */
     uint32_t (*awaited)(void *group, double *seconds);
     /* On the device's thread, between runs; waits for nothing, so what is still on a stream is not in it. NULL: not known. */
     sodet_status (*times)(void *device, sodet_device_times *out, sodet_err *err);
+    /* Groups over several processes: one of them makes an id, all are handed it (sodet/transport.h), and each opens its part of the group;
+     * open() then waits for the devices of all of them. NULL, both: groups are of one process. */
+    sodet_status (*group_id)(const void *self, uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err);
+    sodet_status (*join_group)(const void *self, const sodet_group_options *o, void **group, sodet_err *err);
 } sodet_backend_ops;
 
 #ifdef __cplusplus

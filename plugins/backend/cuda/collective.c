@@ -1,9 +1,11 @@
-/* Devices of one process that reduce among each other by NCCL: a thread and a communicator per device, none of them ever blocking.
+/* Devices that reduce among each other by NCCL: a thread and a communicator per device, none of them ever blocking. Other processes may have
+ * devices of the same group; of these nothing is seen but that they do not come.
  *
  * A rank that is gone makes NCCL's kernels wait for ever, so nobody waits for a stream without looking here (cuda_wait). An abort is a
  * flag: each thread that sees it aborts its own communicator, which ends its kernels. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "plugins/backend/cuda/cuda.h"
@@ -22,7 +24,7 @@ typedef struct entry { /* of a collective, until all ranks have told how long th
 } entry;
 
 struct cuda_group {
-    uint32_t n;
+    uint32_t n, first, world; /* devices of this process, their first rank, devices of all */
     const cuda_nccl *nccl;
     ncclUniqueId id;
     _Atomic bool aborted;
@@ -38,36 +40,57 @@ static uint64_t now_ns(void)
     return (uint64_t)(sd_now() * 1e9) + 1;
 }
 
+static member *own(const cuda_device *d)
+{
+    return &d->group->members[d->rank - d->group->first];
+}
+
 static sodet_status nccl_failed(const cuda_device *d, ncclResult_t r, const char *what, sodet_err *err)
 {
     const cuda_nccl *nccl = d->group->nccl;
-    const char *more = d->group->members[d->rank].comm ? nccl->GetLastError(d->group->members[d->rank].comm) : NULL;
+    const char *more = own(d)->comm ? nccl->GetLastError(own(d)->comm) : NULL;
     return SODET_FAIL(err, SODET_E_DEVICE, "%s: NCCL: %s%s%s", what, nccl->GetErrorString(r), more && *more ? ": " : "", more ? more : "");
 }
 
-sodet_status cuda_group_open(uint32_t n, cuda_group **out, sodet_err *err)
+sodet_status cuda_group_id(uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err)
+{
+    const cuda_nccl *nccl;
+    ncclUniqueId made;
+    _Static_assert(sizeof made <= SODET_GROUP_ID_BYTES, "an id of NCCL fits");
+    sodet_status s = cuda_nccl_load(&nccl, err);
+    if (s != SODET_OK)
+        return s;
+    const ncclResult_t r = nccl->GetUniqueId(&made);
+    if (r != ncclSuccess)
+        return SODET_FAIL(err, SODET_E_DEVICE, "an id for a group of devices: NCCL: %s", nccl->GetErrorString(r));
+    memset(id, 0, SODET_GROUP_ID_BYTES);
+    memcpy(id, &made, sizeof made);
+    return SODET_OK;
+}
+
+sodet_status cuda_group_open(const sodet_group_options *o, cuda_group **out, sodet_err *err)
 {
     *out = NULL;
     const cuda_nccl *nccl;
+    if (!o->n || o->first >= o->world || o->n > o->world - o->first)
+        return SODET_FAIL(err, SODET_E_INVALID, "ranks %u to %u of a group of %u devices", o->first, o->first + o->n, o->world);
     sodet_status s = cuda_nccl_load(&nccl, err);
     if (s != SODET_OK)
         return s;
     cuda_group *g = sd_alloc(1, sizeof *g);
-    member *members = sd_alloc(n, sizeof *members);
+    member *members = sd_alloc(o->n, sizeof *members);
     if (!g || !members) {
         sd_free(g);
         sd_free(members);
-        return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a group of %u devices", n);
+        return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a group of %u devices", o->n);
     }
-    g->n = n;
+    g->n = o->n;
+    g->first = o->first;
+    g->world = o->world;
     g->nccl = nccl;
     g->members = members;
+    memcpy(&g->id, o->id, sizeof g->id);
     pthread_mutex_init(&g->book, NULL);
-    ncclResult_t r = nccl->GetUniqueId(&g->id);
-    if (r != ncclSuccess) {
-        cuda_group_close(g);
-        return SODET_FAIL(err, SODET_E_DEVICE, "a group of %u devices: NCCL: %s", n, nccl->GetErrorString(r));
-    }
     *out = g;
     return SODET_OK;
 }
@@ -93,7 +116,7 @@ static void look(cuda_device *d)
 {
     while (d->first_expected < d->n_expected && cuda_answer(cudaEventQuery(d->expected[d->first_expected])) == cudaSuccess) {
         d->first_expected++;
-        atomic_fetch_add(&d->group->members[d->rank].met, 1);
+        atomic_fetch_add(&own(d)->met, 1);
     }
     if (d->first_expected == d->n_expected)
         d->first_expected = d->n_expected = 0;
@@ -104,7 +127,7 @@ void cuda_group_waits(cuda_device *d, bool waits)
     if (!d->group)
         return;
     look(d);
-    atomic_store(&d->group->members[d->rank].waits_ns, waits ? now_ns() : 0);
+    atomic_store(&own(d)->waits_ns, waits ? now_ns() : 0);
 }
 
 sodet_status cuda_group_expect(cuda_device *d, cudaEvent_t ready, sodet_err *err)
@@ -121,13 +144,14 @@ sodet_status cuda_group_expect(cuda_device *d, cudaEvent_t ready, sodet_err *err
 uint32_t cuda_group_awaited(cuda_group *g, double *seconds)
 {
     uint64_t least = UINT64_MAX, since = 0;
-    uint32_t who = UINT32_MAX;
+    uint32_t who = UINT32_MAX, waiting = 0;
     *seconds = 0;
     for (uint32_t r = 0; r < g->n; r++) {
         const uint64_t met = atomic_load(&g->members[r].met), waits = atomic_load(&g->members[r].waits_ns);
+        waiting += waits != 0;
         if (met < least) {
             least = met;
-            who = r;
+            who = g->first + r;
         }
         if (waits && (!since || waits < since))
             since = waits;
@@ -135,12 +159,17 @@ uint32_t cuda_group_awaited(cuda_group *g, double *seconds)
     if (!since)
         return UINT32_MAX; /* nobody waits; where all wait for each other's data, the first is as good as any */
     *seconds = (double)(now_ns() - since) * 1e-9;
-    return who;
+    for (uint32_t r = 0; r < g->n && waiting == g->n; r++)
+        waiting -= atomic_load(&g->members[r].met) != least;
+    if (waiting < g->n || g->world == g->n)
+        return who;
+    /* All of this process have come equally far and wait. */
+    return g->world > g->n + 1 ? g->world : g->first ? 0 : g->n;
 }
 
 static void end_communicator(cuda_device *d)
 {
-    member *m = &d->group->members[d->rank];
+    member *m = own(d);
     if (m->comm)
         d->group->nccl->CommAbort(m->comm);
     m->comm = NULL;
@@ -149,7 +178,7 @@ static void end_communicator(cuda_device *d)
 sodet_status cuda_group_check(cuda_device *d, sodet_err *err)
 {
     cuda_group *g = d->group;
-    member *m = &g->members[d->rank];
+    member *m = own(d);
     ncclResult_t state = ncclSuccess;
     look(d);
     if (atomic_load(&g->aborted)) {
@@ -170,7 +199,7 @@ sodet_status cuda_group_check(cuda_device *d, sodet_err *err)
 /* A call on a communicator that does not block comes back at once; this waits until it has been taken. */
 static sodet_status taken(cuda_device *d, ncclResult_t r, const char *what, sodet_err *err)
 {
-    member *m = &d->group->members[d->rank];
+    member *m = own(d);
     sodet_status s = SODET_OK;
     ncclResult_t state = r;
     cuda_group_waits(d, true);
@@ -186,19 +215,19 @@ static sodet_status taken(cuda_device *d, ncclResult_t r, const char *what, sode
 sodet_status cuda_group_join(cuda_device *d, sodet_err *err)
 {
     cuda_group *g = d->group;
-    member *m = &g->members[d->rank];
+    member *m = own(d);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     atomic_fetch_add(&m->met, 1);
-    ncclResult_t r = g->nccl->CommInitRankConfig(&m->comm, (int)g->n, g->id, (int)d->rank, &config);
+    ncclResult_t r = g->nccl->CommInitRankConfig(&m->comm, (int)g->world, g->id, (int)d->rank, &config);
     return taken(d, r, "joining the group of devices", err);
 }
 
 void cuda_group_leave(cuda_device *d)
 {
-    if (!d->group || !d->group->members[d->rank].comm)
+    if (!d->group || !own(d)->comm)
         return;
-    member *m = &d->group->members[d->rank];
+    member *m = own(d);
     if (atomic_load(&d->group->aborted)) {
         end_communicator(d);
         return;
@@ -223,7 +252,7 @@ sodet_status cuda_group_sum(cuda_device *d, const cuda_part *part, uint32_t n, s
     if (s != SODET_OK)
         return s;
     const cuda_nccl *nccl = d->group->nccl;
-    member *m = &d->group->members[d->rank];
+    member *m = own(d);
     ncclResult_t r = nccl->GroupStart(), end;
     for (uint32_t i = 0; i < n && (r == ncclSuccess || r == ncclInProgress); i++)
         if (part[i].elements)
@@ -241,7 +270,7 @@ sodet_status cuda_group_gather(cuda_device *d, const void *in, void *out, uint64
     sodet_status s = cuda_group_check(d, err);
     if (s != SODET_OK || !bytes)
         return s;
-    member *m = &d->group->members[d->rank];
+    member *m = own(d);
     return taken(d, d->group->nccl->AllGather(in, out, bytes, ncclUint8, m->comm, d->comm), "gathering from the devices", err);
 }
 
@@ -271,7 +300,8 @@ sodet_status cuda_group_keep_book(cuda_group *g, uint32_t collectives, sodet_err
     return s;
 }
 
-/* The clocks of two devices have nothing to do with each other, so durations are compared, not times. */
+/* The clocks of two devices have nothing to do with each other, so durations are compared, not times. Ranks of other processes are not
+ * asked: a wait for them that is common to all of this one counts as part of the sum. */
 static void settle(cuda_group *g, const double *took)
 {
     double least = took[0];
@@ -291,12 +321,12 @@ void cuda_group_account(cuda_device *d, uint64_t number, double took, double exp
     pthread_mutex_lock(&g->book);
     const uint64_t at = number % g->n_entries;
     entry *e = &g->entries[at];
-    double *times = g->took + at * g->n * 2;
+    double *times = g->took + at * g->n * 2, *mine = times + (uint64_t)(d->rank - g->first) * 2;
     if (e->number < number)
         *e = (entry){.number = number};
     if (e->number == number) {
-        times[(uint64_t)d->rank * 2] = took;
-        times[(uint64_t)d->rank * 2 + 1] = exposed;
+        mine[0] = took;
+        mine[1] = exposed;
         if (++e->n == g->n)
             settle(g, times);
     }
@@ -306,7 +336,7 @@ void cuda_group_account(cuda_device *d, uint64_t number, double took, double exp
 double cuda_group_has_waited(cuda_device *d)
 {
     pthread_mutex_lock(&d->group->book);
-    const double seconds = d->group->members[d->rank].has_waited;
+    const double seconds = own(d)->has_waited;
     pthread_mutex_unlock(&d->group->book);
     return seconds;
 }

@@ -299,7 +299,22 @@ static sodet_status download(void *device, const void *from, uint64_t offset, vo
 static sodet_status open_group(const void *self, uint32_t n, void **group, sodet_err *err)
 {
     (void)self;
-    return cuda_group_open(n, (cuda_group **)group, err);
+    sodet_group_options o = {.struct_size = sizeof o, .n = n, .world = n};
+    *group = NULL;
+    const sodet_status s = cuda_group_id(o.id, err);
+    return s == SODET_OK ? cuda_group_open(&o, (cuda_group **)group, err) : s;
+}
+
+static sodet_status group_id(const void *self, uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err)
+{
+    (void)self;
+    return cuda_group_id(id, err);
+}
+
+static sodet_status join_group(const void *self, const sodet_group_options *o, void **group, sodet_err *err)
+{
+    (void)self;
+    return cuda_group_open(o, (cuda_group **)group, err);
 }
 
 static void close_group(void *group)
@@ -324,6 +339,8 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .abort_group = abort_group,
                                       .awaited = awaited,
                                       .times = cuda_times,
+                                      .group_id = group_id,
+                                      .join_group = join_group,
                                       .open = open_device,
                                       .close = close_device,
                                       .real_size = real_size,

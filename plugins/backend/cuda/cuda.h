@@ -72,7 +72,8 @@ sodet_status cuda_wait(cuda_device *d, sodet_err *err);
 sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err);
 
 /* ---- collectives (collective.c) ---- */
-sodet_status cuda_group_open(uint32_t n, cuda_group **out, sodet_err *err);
+sodet_status cuda_group_id(uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err);
+sodet_status cuda_group_open(const sodet_group_options *o, cuda_group **out, sodet_err *err);
 void cuda_group_close(cuda_group *g);
 void cuda_group_abort(cuda_group *g);
 uint32_t cuda_group_awaited(cuda_group *g, double *seconds);
