@@ -1,6 +1,7 @@
 /* The stand-in's execution: checks of the variant pack when it is asked for, the work on the stream's thread. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cudnn_parts.h"
 
@@ -9,6 +10,7 @@ enum { X, W, Y, B, TENSORS = B + HC_STEPS };
 typedef struct work {
     hc_graph graph;
     uint32_t bits;
+    int64_t engine;
     int device;
     void *address[TENSORS]; /* X, W, the last result, and the operands of the steps */
     void *workspace;
@@ -53,10 +55,20 @@ static bool compute(const work *v)
     return good;
 }
 
+/* HC_CUDNN_SLOW=ENGINE:MILLISECONDS: so much longer does an engine take. */
+static void slow_down(int64_t engine)
+{
+    const char *text = getenv("HC_CUDNN_SLOW");
+    char *end;
+    if (text && strtol(text, &end, 10) == engine && *end == ':')
+        usleep((useconds_t)strtol(end + 1, NULL, 10) * 1000);
+}
+
 static void run(void *argument, bool skipped)
 {
     work *v = argument;
     if (!skipped) {
+        slow_down(v->engine);
         hc_open_memory(v->device);
         if (v->workspace_bytes)
             memset(v->workspace, 0xff, v->workspace_bytes);
@@ -124,6 +136,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     const hc_graph *g = &p->graph;
     v->graph = *g;
     v->bits = p->engine->bits;
+    v->engine = p->engine->index;
     v->device = handle->device;
     v->workspace_bytes = (size_t)hc_workspace_of(g, p->engine);
     const hc_tensor *outer[] = {&g->x, &g->w, g->steps ? &g->step[g->steps - 1].y : &g->y};

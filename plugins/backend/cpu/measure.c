@@ -2,31 +2,17 @@
  *
  * A node is measured as a program of its own; conversions of its maps are left out, for the plan counts those that it will need. What was
  * measured lies in a table that all devices of the process share, and in a file: the same choices, and so the same bytes, in the next run. */
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "core/base/kept.h"
 #include "core/graph/graph.h"
 #include "plugins/backend/cpu/cpu.h"
 
-enum { ROUNDS = 3, MOST_BYTES = 16 << 20 /* of the file */ };
+enum { ROUNDS = 3 };
 
-typedef struct timing {
-    char *key;
-    double seconds[2]; /* float32, bf16; INFINITY: has no fast code */
-} timing;
+static sd_kept table = SD_KEPT_INIT; /* a value: seconds in float32 <tab> seconds in bf16 */
 
-static struct {
-    pthread_mutex_t lock;
-    timing *row;
-    uint64_t n, capacity;
-    char *path; /* of the file that was read; NULL: none yet */
-    bool changed;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* ---- the file: a line that says for what it holds, then "key <tab> seconds <tab> seconds" ---- */
 static char *header(sd_pool *pool)
 {
     const dnnl_version_t *v = dnnl_version();
@@ -36,112 +22,19 @@ static char *header(sd_pool *pool)
                           (unsigned)dnnl_get_effective_cpu_isa(), name);
 }
 
-static timing *find(const char *key)
+/* false: unknown, or not what a measurement can be. */
+static bool find(const char *key, double seconds[2])
 {
-    for (uint64_t i = 0; i < table.n; i++)
-        if (strcmp(table.row[i].key, key) == 0)
-            return &table.row[i];
-    return NULL;
-}
-
-static sodet_status add(const char *key, double fp32, double bf16, sodet_err *err)
-{
-    if (sd_grow(&table.row, &table.capacity, table.n + 1, sizeof *table.row, err) != SODET_OK)
-        return SODET_E_MEMORY;
-    char *copy = sd_strdup(key);
-    if (!copy)
-        return cpu_out_of_memory(err);
-    table.row[table.n++] = (timing){copy, {fp32, bf16}};
-    return SODET_OK;
-}
-
-static void forget(void)
-{
-    for (uint64_t i = 0; i < table.n; i++)
-        sd_free(table.row[i].key);
-    sd_free(table.row);
-    sd_free(table.path);
-    table.row = NULL;
-    table.path = NULL;
-    table.n = table.capacity = 0;
-    table.changed = false;
-}
-
-/* Lines of another library, processor or form are measured anew. */
-static sodet_status parse(char *text, const char *path, const char *head, sodet_err *err)
-{
-    char *save = NULL, *line = strtok_r(text, "\n", &save);
-    if (!line || strcmp(line, head) != 0) {
-        sd_log(SD_LOG_INFO, "%s: measured with another oneDNN or on another processor; measuring again", path);
-        return SODET_OK;
-    }
-    while ((line = strtok_r(NULL, "\n", &save))) {
-        char *first = strchr(line, '\t'), *second = first ? strchr(first + 1, '\t') : NULL;
-        double t[2];
-        if (second) {
-            *first = *second = '\0';
-            if (sd_parse_double(first + 1, &t[0]) && sd_parse_double(second + 1, &t[1]) && t[0] > 0 && t[1] > 0) {
-                if (!find(line) && add(line, t[0], t[1], err) != SODET_OK)
-                    return SODET_E_MEMORY;
-                continue;
-            }
-        }
-        sd_log(SD_LOG_WARN, "%s: a line is no time of a convolution (\"%.60s\"); measuring that again", path, line);
-    }
-    return SODET_OK;
-}
-
-/* Where times are kept: the option's file, or the user's folder of caches. NULL: nowhere. */
-static char *file_of(const cpu_device *d, sd_pool *pool)
-{
-    const char *set = d->config->times, *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (set && *set)
-        return sd_pool_strdup(pool, set);
-    if (cache && *cache == '/')
-        return sd_pool_printf(pool, "%s/sodet/cpu_times.tsv", cache);
-    return home && *home == '/' ? sd_pool_printf(pool, "%s/.cache/sodet/cpu_times.tsv", home) : NULL;
-}
-
-static sodet_status read_file(const char *path, sd_pool *pool, sodet_err *err)
-{
-    if (table.path && strcmp(table.path, path) == 0)
-        return SODET_OK;
-    forget();
-    char *text = NULL, *head = header(pool);
-    uint64_t n = 0;
-    table.path = sd_strdup(path);
-    if (!head || !table.path)
-        return cpu_out_of_memory(err);
-    if (!sd_path_exists(path))
-        return SODET_OK;
-    sodet_status s = sd_file_read(path, MOST_BYTES, &text, &n, err);
-    if (s == SODET_OK)
-        s = parse(text, path, head, err);
-    sd_free(text);
-    return s;
-}
-
-static sodet_status write_file(sd_pool *pool, sodet_err *err)
-{
-    sd_text t = {0};
-    const char *head = header(pool), *slash = strrchr(table.path, '/');
-    if (!head)
-        return cpu_out_of_memory(err);
-    sd_text_printf(&t, "%s\n", head);
-    for (uint64_t i = 0; i < table.n; i++)
-        sd_text_printf(&t, "%s\t%.9g\t%.9g\n", table.row[i].key, table.row[i].seconds[0], table.row[i].seconds[1]);
-    sodet_status s = SODET_OK;
-    if (slash && slash != table.path) {
-        const char *folder = sd_pool_printf(pool, "%.*s", (int)(slash - table.path), table.path);
-        s = folder ? sd_make_folders(folder, err) : cpu_out_of_memory(err);
-    }
-    if (s == SODET_OK)
-        s = !t.failed ? sd_file_write_atomic(table.path, t.text, t.length, err) : cpu_out_of_memory(err);
-    if (s != SODET_OK)
-        s = sd_fail_in(err, s, "times of convolutions for [run] precision = mixed ([backend.cpu] times names another file)");
-    table.changed = s != SODET_OK;
-    sd_text_free(&t);
-    return s;
+    const char *value = sd_kept_find(&table, key), *tab = value ? strchr(value, '\t') : NULL;
+    char first[40];
+    if (!value)
+        return false;
+    if (tab && (size_t)snprintf(first, sizeof first, "%.*s", (int)(tab - value), value) < sizeof first &&
+        sd_parse_double(first, &seconds[0]) && sd_parse_double(tab + 1, &seconds[1]) && seconds[0] > 0 && seconds[1] > 0)
+        return true;
+    sd_log(SD_LOG_WARN, "%s: \"%.60s\" is no time of a convolution (%.60s); measuring that again", table.path ? table.path : "times", value,
+           key);
+    return false;
 }
 
 /* ---- measuring ---- */
@@ -251,39 +144,36 @@ static sodet_status look_up(cpu_plan *p, cpu_node *n, bool conversion, double se
     char key[400] = "conversion of an element";
     if (!conversion)
         key_of(p, n->node, key);
-    const timing *t = find(key);
-    sodet_status s = SODET_OK;
-    if (!t) {
-        s = conversion ? time_conversion(p, seconds, err) : time_node(p, n, SODET_PRECISION_FP32, &seconds[0], err);
-        if (s == SODET_OK && !conversion)
-            s = time_node(p, n, SODET_PRECISION_BF16, &seconds[1], err);
-        if (s == SODET_OK && seconds[1] > 1e6) /* no fast code: any large number that a file can hold */
-            seconds[1] = 1e6;
-        if (s == SODET_OK)
-            s = add(key, seconds[0], seconds[1], err);
-        table.changed = true;
-        ++*measured;
-        return s;
-    }
-    seconds[0] = t->seconds[0];
-    seconds[1] = t->seconds[1];
-    return s;
+    if (find(key, seconds))
+        return SODET_OK;
+    sodet_status s = conversion ? time_conversion(p, seconds, err) : time_node(p, n, SODET_PRECISION_FP32, &seconds[0], err);
+    if (s == SODET_OK && !conversion)
+        s = time_node(p, n, SODET_PRECISION_BF16, &seconds[1], err);
+    if (s == SODET_OK && seconds[1] > 1e6) /* no fast code: any large number that a file can hold */
+        seconds[1] = 1e6;
+    char value[80];
+    snprintf(value, sizeof value, "%.9g\t%.9g", seconds[0], seconds[1]);
+    ++*measured;
+    return s == SODET_OK ? sd_kept_set(&table, key, value, err) : s;
 }
 
 sodet_status cpu_measure(cpu_plan *p, sodet_err *err)
 {
     sd_pool pool = {0};
-    char *path = file_of(p->device, &pool);
+    char *path = sd_kept_path(p->device->config->times, "cpu_times.tsv", &pool), *head = header(&pool);
     uint64_t measured = 0;
     pthread_mutex_lock(&table.lock);
-    sodet_status s = path ? read_file(path, &pool, err) : SODET_OK;
+    sodet_status s = !head ? cpu_out_of_memory(err) : path ? sd_kept_read(&table, path, head, err) : SODET_OK;
     if (s == SODET_OK)
         s = look_up(p, NULL, true, p->conversion, &measured, err);
     for (uint32_t i = 0; i < p->n_nodes && s == SODET_OK; i++)
         if (p->node[i].planner && p->node[i].planner->measured)
             s = look_up(p, &p->node[i], false, p->node[i].seconds, &measured, err);
-    if (s == SODET_OK && table.changed && path)
-        s = write_file(&pool, err);
+    if (s == SODET_OK && path) {
+        s = sd_kept_write(&table, head, err);
+        if (s != SODET_OK)
+            s = sd_fail_in(err, s, "times of convolutions for [run] precision = mixed ([backend.cpu] times names another file)");
+    }
     if (s == SODET_OK && measured && !path)
         sd_log(SD_LOG_WARN,
                "precision = mixed: %llu times were measured and cannot be kept, for neither XDG_CACHE_HOME nor HOME names a "

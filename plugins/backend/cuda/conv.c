@@ -18,7 +18,7 @@ static sodet_status find_plan(cuda_device *d, const dnn_conv *c, uint32_t *index
         return SODET_E_MEMORY;
     cuda_conv *made = &d->conv[d->n_convs];
     made->conv = *c;
-    sodet_status s = dnn_plan_make(d->dnn, c, &made->plan, err);
+    sodet_status s = d->config->autotune ? cuda_tune(d, c, &made->plan, err) : dnn_plan_make(d->dnn, c, &made->plan, err);
     if (s == SODET_OK)
         *index = (uint32_t)d->n_convs++;
     return s;

@@ -16,6 +16,12 @@ static const sodet_opt options[] = {
         cuda_config, deterministic, "no",
         "take only algorithms of cuDNN that give the same bits in every run; own kernels always do. Some convolutions get slower"),
     SODET_OPT_BOOL(cuda_config, tf32, "no", "let fp32 convolutions round their factors to 10 bits of mantissa: several times faster"),
+    SODET_OPT_BOOL(
+        cuda_config, autotune, "no",
+        "measure for each convolution which of cuDNN's plans is the fastest, instead of taking the first one; takes seconds once, "
+        "for what was measured is kept"),
+    SODET_OPT_STRING(cuda_config, times, "",
+                     "file in which autotune keeps what it measured; empty: sodet/cuda_engines.tsv in the user's folder of caches"),
     SODET_OPT_BYTES(cuda_config, workspace, "1GiB", 0, 1ull << 40, "working memory that one convolution may ask for"),
 };
 

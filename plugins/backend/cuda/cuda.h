@@ -22,8 +22,9 @@
 #include "sodet/backend.h"
 
 typedef struct cuda_config {
-    uint32_t deterministic, tf32;
+    uint32_t deterministic, tf32, autotune;
     uint64_t workspace; /* bytes */
+    const char *times;  /* file; "": the user's */
 } cuda_config;
 
 /* ---- devices ---- */
@@ -52,6 +53,7 @@ typedef struct cuda_device {
     uint64_t first_expected, n_expected, expected_capacity;
     cuda_conv *conv;
     uint64_t n_convs, conv_capacity;
+    uint64_t measured; /* convolutions, since that was told last */
     cuda_stage stage[CUDA_STAGES];
     uint32_t next_stage;
     struct cuda_program *programs; /* whose runs may be under way */
@@ -217,6 +219,10 @@ void cuda_unbind(void *program);
 void *cuda_address(void *program, sodet_value v);
 sodet_status cuda_run(void *program, const sodet_run *r, sodet_err *err);
 sodet_status cuda_times(void *device, sodet_device_times *out, sodet_err *err);
+
+/* tune.c: like dnn_plan_make, but the fastest of the plans; and, when a graph has all of its plans: keeps what was measured. */
+sodet_status cuda_tune(cuda_device *d, const dnn_conv *c, dnn_plan *out, sodet_err *err);
+sodet_status cuda_tuned(cuda_device *d, sodet_err *err);
 
 /* emit.c: what steps are made of. Functions that return a place return 0 after an error. */
 sodet_status cuda_out_of_memory(sodet_err *err);

@@ -18,20 +18,28 @@ struct dnn_context {
     unsigned version; /* of the library */
 };
 
+/* An operation graph: all plans for it share it. */
+typedef struct made_graph {
+    dnn_parts parts;
+    cudnnBackendDescriptor_t graph;
+    uint32_t users;
+} made_graph;
+
 typedef struct made_plan {
     const dnn_context *context;
-    dnn_conv conv;         /* as cuDNN sees it */
-    dnn_parts parts, pack; /* graph, lists, configuration and plan; the variant pack for `last` */
+    dnn_conv conv; /* as cuDNN sees it */
+    made_graph *graph;
+    dnn_parts parts, pack; /* configuration and plan; the variant pack for `last` */
     cudnnBackendDescriptor_t plan;
     dnn_tensors last;
     uint64_t zeros; /* bytes of a bias of zeros at the workspace's end, and where it begins */
     uint64_t zeros_at;
-    int64_t engine;
 } made_plan;
 
 /* Why configurations were passed over. */
 typedef struct passed {
     uint32_t seen, compiled, narrow, varying, large, refused;
+    bool memory;    /* the host's ran out */
     uint64_t least; /* bytes that the smallest of the large ones wants */
     char reason[200];
 } passed;
@@ -210,8 +218,8 @@ static void read_engine(dnn_parts *p, cudnnBackendDescriptor_t configuration, co
     }
 }
 
-/* Finishes the plan of *configuration, which then is the plan's; false: passed over. */
-static bool take(made_plan *m, cudnnBackendDescriptor_t *configuration, passed *why, dnn_plan *out)
+/* Finishes the plan of *configuration, which then is the plan's; false: passed over. m: what all plans of the convolution have in common. */
+static bool take(const made_plan *m, cudnnBackendDescriptor_t *configuration, const char *list, passed *why, dnn_plan *out)
 {
     const dnn_options *o = &m->context->options;
     engine e = {0};
@@ -229,36 +237,40 @@ static bool take(made_plan *m, cudnnBackendDescriptor_t *configuration, passed *
         dnn_set_part(&p, d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *configuration);
         dnn_finish(&p, d);
         get(&p, d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &size);
-        m->plan = d;
     }
-    m->zeros_at = ((uint64_t)size + DNN_ALIGNMENT - 1) / DNN_ALIGNMENT * DNN_ALIGNMENT;
-    out->workspace = m->zeros ? m->zeros_at + m->zeros : (uint64_t)size;
-    const bool made = p.n == 2 && p.status == CUDNN_STATUS_SUCCESS, fits = made && out->workspace <= o->workspace_limit;
+    const uint64_t zeros_at = ((uint64_t)size + DNN_ALIGNMENT - 1) / DNN_ALIGNMENT * DNN_ALIGNMENT;
+    const uint64_t workspace = m->zeros ? zeros_at + m->zeros : (uint64_t)size;
+    const bool made = p.n == 2 && p.status == CUDNN_STATUS_SUCCESS, fits = made && workspace <= o->workspace_limit;
     if (p.status != CUDNN_STATUS_SUCCESS) {
         why->refused++;
         memcpy(why->reason, p.reason, sizeof why->reason);
     }
     if (made && !fits)
-        why->least = !why->large++ || out->workspace < why->least ? out->workspace : why->least;
-    if (fits) {
-        m->parts.of[m->parts.n++] = *configuration;
-        m->parts.of[m->parts.n++] = p.of[--p.n];
+        why->least = !why->large++ || workspace < why->least ? workspace : why->least;
+    made_plan *taken = fits ? malloc(sizeof *taken) : NULL;
+    why->memory = why->memory || (fits && !taken);
+    if (taken) {
+        *taken = *m;
+        taken->graph->users++;
+        taken->parts.of[taken->parts.n++] = *configuration;
+        taken->parts.of[taken->parts.n++] = taken->plan = p.of[--p.n];
+        taken->zeros_at = zeros_at;
         *configuration = NULL;
-        m->engine = e.index;
+        *out = (dnn_plan){.workspace = workspace, .handle = taken};
+        snprintf(out->text, sizeof out->text, "%sengine %" PRId64, list, e.index);
     }
     dnn_parts_free(&p);
-    return fits;
+    return taken;
 }
 
-/* Goes through the list of one mode; true: m->plan is there. A list that cuDNN refuses is an empty one. */
-static bool choose(made_plan *m, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode, passed *why, dnn_plan *out)
+/* Goes through the list of one mode and adds to the plans what may be taken. A list that cuDNN refuses is an empty one. */
+static void choose(const made_plan *m, cudnnBackendHeurMode_t mode, uint32_t most, passed *why, dnn_plan *out, uint32_t *found)
 {
     cudnnBackendDescriptor_t list, configuration[CONFIGURATIONS] = {NULL};
     dnn_parts p = {0};
     int64_t n = 0, filled = 0;
-    bool found = false;
     list = dnn_part(&p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    dnn_set_part(&p, list, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    dnn_set_part(&p, list, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, m->graph->graph);
     dnn_set(&p, list, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     dnn_set_part(&p, list, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device_of(m->context));
     dnn_finish(&p, list);
@@ -269,17 +281,14 @@ static bool choose(made_plan *m, cudnnBackendDescriptor_t graph, cudnnBackendHeu
     if (n)
         get(&p, list, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, &filled, configuration);
     /* Those behind `filled` are not finished: fewer come than the list said. */
-    for (int64_t i = 0; i < filled && p.status == CUDNN_STATUS_SUCCESS && !found; i++)
-        found = take(m, &configuration[i], why, out);
+    for (int64_t i = 0; i < filled && p.status == CUDNN_STATUS_SUCCESS && *found < most && !why->memory; i++)
+        *found += take(m, &configuration[i], mode == CUDNN_HEUR_MODE_FALLBACK ? "fallback " : "", why, &out[*found]);
     if (p.status != CUDNN_STATUS_SUCCESS)
         memcpy(why->reason, p.reason, sizeof why->reason);
     for (int64_t i = 0; i < n; i++)
         if (configuration[i])
             cudnnBackendDestroyDescriptor(configuration[i]);
     dnn_parts_free(&p);
-    if (found)
-        snprintf(out->text, sizeof out->text, "%sengine %" PRId64, mode == CUDNN_HEUR_MODE_FALLBACK ? "fallback " : "", m->engine);
-    return found;
 }
 
 static sodet_status no_engine(const made_plan *m, const passed *why, sodet_err *err)
@@ -289,6 +298,8 @@ static sodet_status no_engine(const made_plan *m, const passed *why, sodet_err *
     const bool rounds = m->conv.type == SODET_F32 && !m->context->options.tf32;
     conv_text(&m->conv, conv);
     version_text(m->context->version, version);
+    if (why->memory)
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no host memory for a plan of cuDNN", conv);
     if (why->large)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED,
                           "%s: the engine of cuDNN %s that needs least workspace wants %.1f MiB, the limit is %.1f: raise "
@@ -319,9 +330,18 @@ static bool is_positive(const dnn_conv *v)
     return good;
 }
 
-sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err)
+static void leave_graph(made_graph *g)
 {
-    *out = (dnn_plan){0};
+    if (g && --g->users == 0) {
+        dnn_parts_free(&g->parts);
+        free(g);
+    }
+}
+
+sodet_status dnn_plan_list(dnn_context *c, const dnn_conv *conv, uint32_t most, dnn_plan *out, uint32_t *n, sodet_err *err)
+{
+    *n = 0;
+    memset(out, 0, most * sizeof *out);
     char text[TEXT];
     if (conv->part > DNN_GRADIENT_WEIGHT || (conv->type != SODET_F32 && conv->type != SODET_BF16 && conv->type != SODET_F16))
         return SODET_FAIL(err, SODET_E_INTERNAL, "a convolution's part %u in type %u: there is no such", conv->part, conv->type);
@@ -330,26 +350,34 @@ sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, 
                           conv_text(conv, text));
     if (conv->part != DNN_FORWARD && (conv->bias || conv->residual || conv->relu))
         return SODET_FAIL(err, SODET_E_INTERNAL, "%s: bias, residual and ReLU belong to the forward convolution", conv_text(conv, text));
-    made_plan *m = calloc(1, sizeof *m);
-    if (!m)
+    made_plan m = {.context = c, .conv = *conv, .graph = calloc(1, sizeof *m.graph)};
+    if (!m.graph)
         return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a plan of cuDNN");
-    m->context = c;
-    m->conv = *conv;
+    m.graph->users = 1;
     if ((conv->residual || conv->relu) && !conv->bias) {
-        m->conv.bias = 1;
-        m->zeros = (uint64_t)conv->k * (conv->type == SODET_F32 ? 4 : 2);
+        m.conv.bias = 1;
+        m.zeros = (uint64_t)conv->k * (conv->type == SODET_F32 ? 4 : 2);
     }
     passed why = {0};
-    cudnnBackendDescriptor_t graph = dnn_graph_make(&m->parts, &m->conv);
+    m.graph->graph = dnn_graph_make(&m.graph->parts, &m.conv);
+    const dnn_parts *parts = &m.graph->parts;
     sodet_status s = SODET_OK;
-    if (m->parts.status != CUDNN_STATUS_SUCCESS)
-        s = SODET_FAIL(err, code_of(m->parts.status), "%s: cuDNN refuses it: %s", conv_text(&m->conv, text), m->parts.reason);
-    else if (!choose(m, graph, CUDNN_HEUR_MODE_A, &why, out) && !choose(m, graph, CUDNN_HEUR_MODE_FALLBACK, &why, out))
-        s = no_engine(m, &why, err);
-    out->handle = m;
-    if (s != SODET_OK)
-        dnn_plan_free(out);
+    if (parts->status == CUDNN_STATUS_SUCCESS) {
+        choose(&m, CUDNN_HEUR_MODE_A, most, &why, out, n);
+        if (!*n)
+            choose(&m, CUDNN_HEUR_MODE_FALLBACK, most, &why, out, n);
+        s = *n ? SODET_OK : no_engine(&m, &why, err);
+    } else {
+        s = SODET_FAIL(err, code_of(parts->status), "%s: cuDNN refuses it: %s", conv_text(&m.conv, text), parts->reason);
+    }
+    leave_graph(m.graph);
     return s;
+}
+
+sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err)
+{
+    uint32_t n;
+    return dnn_plan_list(c, conv, 1, out, &n, err);
 }
 
 void dnn_plan_free(dnn_plan *p)
@@ -358,9 +386,15 @@ void dnn_plan_free(dnn_plan *p)
     if (m) {
         dnn_parts_free(&m->pack);
         dnn_parts_free(&m->parts);
+        leave_graph(m->graph);
         free(m);
     }
     *p = (dnn_plan){0};
+}
+
+unsigned dnn_version(const dnn_context *c)
+{
+    return c->version;
 }
 
 /* ---- the run ---- */

@@ -45,7 +45,10 @@ typedef struct dnn_plan {
 } dnn_plan;
 /* What cuDNN refuses is an error that names the convolution and cuDNN's reason. */
 sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err);
-void dnn_plan_free(dnn_plan *p);
+/* Those that might be taken as well: the first *n <= most of the list in which the one above was found. For measuring which is the fastest. */
+sodet_status dnn_plan_list(dnn_context *c, const dnn_conv *conv, uint32_t most, dnn_plan *out, uint32_t *n, sodet_err *err);
+void dnn_plan_free(dnn_plan *p);            /* accepts one that is all zero */
+unsigned dnn_version(const dnn_context *c); /* the library's: 91900 is 9.19.0 */
 
 /* Forward reads x, w, bias and residual and writes y; the gradients read y as dy and write x as dx, or w as dw. Puts the work on the
  * context's stream and returns; nothing is allocated while the addresses are those of the call before. The workspace is written over. */

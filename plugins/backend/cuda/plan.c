@@ -435,6 +435,8 @@ sodet_status cuda_prepare(void *device, const sodet_graph *g, sodet_plan *out, s
     if (s == SODET_OK) {
         find_wishes(p);
         s = choose(p, err);
+        if (s == SODET_OK)
+            s = cuda_tuned(d, err);
     }
     if (s == SODET_OK) {
         find_lives(p);
