@@ -208,6 +208,7 @@ static sodet_status open_data(bench *b, sodet_err *err)
     c.last = SD_LAST_DROP;
     c.difficult = core->data.difficult;
     c.min_side = core->data.min_side;
+    c.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
     uint32_t held = b->mode == TRAINING ? core->optimizer.accumulate + 2 : 0;
     c.depth = c.depth < held ? held : c.depth;
     if (sd_dataset_size(b->split.dataset) < b->batch)
@@ -272,7 +273,8 @@ static sodet_status open_training(bench *b, sodet_err *err)
                                  .batch = b->batch,
                                  .height = b->height,
                                  .width = b->width,
-                                 .boxes = b->loader ? sd_loader_max_objects(b->loader) : OBJECTS};
+                                 .boxes = b->loader ? sd_loader_max_objects(b->loader) : OBJECTS,
+                                 .picture_bytes = b->loader ? sd_loader_picture_bytes(b->loader) : 0};
     s = sd_stepper_open(&c, &b->stepper, err);
     if (s == SODET_OK)
         s = sd_device_pool_init(b->pool, sd_stepper_segments(b->stepper), (uint64_t)core->run.seed, SODET_INIT_XAVIER + core->train.init,

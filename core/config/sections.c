@@ -8,6 +8,7 @@ static const char *const broken[] = {"stop", "skip", NULL};
 static const char *const outsides[] = {"clip", "skip", "stop", NULL};
 static const char *const lasts[] = {"keep", "drop", "wrap", NULL};
 static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
+static const char *const pixel_places[] = {"host", "device", NULL};
 static const char *const norms[] = {"sync", "local", "frozen", NULL};
 static const char *const inits[] = {"xavier", "he", "he_fan_in", "torch", NULL};
 static const char *const optimizers[] = {"sgd", "adam", "adamw", NULL};
@@ -75,6 +76,10 @@ static const sodet_opt data_opts[] = {
                    "training objects marked difficult: as others, neither positive nor negative, left out"),
     SODET_OPT_DOUBLE(sd_data_cfg, min_side, "1", 0, 1e4,
                      "objects with a shorter side after the transforms, in network pixels, do not train"),
+    SODET_OPT_ENUM(
+        sd_data_cfg, pixels, "host", pixel_places,
+        "who crops, changes colours, resizes and normalises in training and evaluation: loader threads, or the device, which then "
+        "has room for a batch of the largest picture; the same chance, boxes equal, pixels within 0.005 grey levels"),
 };
 static const sodet_opt eval_opts[] = {
     SODET_OPT_STRINGS(sd_eval_cfg, evaluators, "voc", 0, "labels of [evaluator.<label>] sections"),

@@ -33,6 +33,7 @@ typedef struct sd_input_cfg {
 enum { SD_BROKEN_STOP, SD_BROKEN_SKIP };
 enum { SD_LAST_KEEP, SD_LAST_DROP, SD_LAST_WRAP };
 enum { SD_DIFFICULT_KEEP, SD_DIFFICULT_IGNORE, SD_DIFFICULT_DROP };
+enum { SD_PIXELS_HOST, SD_PIXELS_DEVICE };
 typedef struct sd_data_cfg {
     sodet_string_list train, val;      /* labels of [dataset.<label>] sections */
     uint32_t workers;                  /* loader threads */
@@ -51,6 +52,7 @@ typedef struct sd_data_cfg {
     uint32_t last;                     /* SD_LAST_*: the last batch of a training epoch may be smaller, is left out, or is filled up */
     uint32_t difficult; /* SD_DIFFICULT_*: objects so marked, in training: as others, neither positive nor negative, or left out */
     double min_side;    /* network pixels; objects with a shorter side after the transforms do not train */
+    uint32_t pixels;    /* SD_PIXELS_*: who makes the network's input of the decoded pictures, in training and evaluation */
 } sd_data_cfg;
 
 typedef struct sd_eval_cfg {

@@ -12,6 +12,7 @@
 #include "core/data/pipeline.h"
 #include "core/data/sampler.h"
 #include "sodet/detection.h"
+#include "sodet/files.h"
 
 enum { SUBSTITUTES = 100 };
 #define SUBSTITUTE_LINK 2000000u
@@ -21,6 +22,9 @@ typedef struct slot {
     uint32_t group, rows_taken, rows_done;
     const uint64_t *order, *repeat; /* of the slot's rows */
     uint64_t *samples, *repeats;    /* [batch] copies of the plan's */
+    sd_batch_picture *picture;      /* [rows], of pixels */
+    sd_pixels *pixels;
+    uint64_t rows;
 } slot;
 
 struct sd_loader {
@@ -32,6 +36,7 @@ struct sd_loader {
     uint64_t *anchors;  /* [groups] */
     sd_loader_shape *shapes;
     uint32_t n_shapes, max_objects;
+    uint64_t picture_bytes;
     slot *slots;
     pthread_t *threads;
     sd_worker *workers;
@@ -70,7 +75,8 @@ static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t
         if (status == SODET_OK)
             return status;
         const sd_data_rules *rules = w->sample->rules;
-        if (rules->bad_file == SD_STOP || status == SODET_E_MEMORY || status == SODET_E_INTERNAL || attempt == SUBSTITUTES) {
+        if (rules->bad_file == SD_STOP || w->sample->refused || status == SODET_E_MEMORY || status == SODET_E_INTERNAL ||
+            attempt == SUBSTITUTES) {
             *err = local;
             size_t end = strlen(err->text);
             if (l->config.shuffle && rules->bad_file == SD_STOP && status != SODET_E_MEMORY)
@@ -101,6 +107,49 @@ uint32_t sd_loader_takes(const sd_loader_config *c, const sodet_object *o, uint3
     if (difficult && c->difficult == SD_DIFFICULT_DROP)
         return SD_OBJECT_LEFT_OUT;
     return !(w >= least) || !(h >= least) ? SD_OBJECT_SMALL : SD_OBJECT_TRAINS;
+}
+
+/* The pixels of row r: made here, or what is needed to make them. */
+static sodet_status fill_pixels(sd_loader *l, sd_worker *w, slot *s, uint32_t r, sodet_err *err)
+{
+    sd_batch *b = &s->batch;
+    sd_batch_item *item = &b->items[r];
+    const size_t pixels = (size_t)b->channels * b->height * b->width;
+    if (item->missing) {
+        item->width = b->width;
+        item->height = b->height;
+        item->inverse[0] = item->inverse[4] = 1;
+    }
+    if (!l->config.device_pixels) {
+        float *image = b->image + pixels * r;
+        if (!item->missing)
+            return sd_normalise(w->sample, &l->config.input, b->width, b->height, image, err);
+        memset(image, 0, pixels * sizeof *image);
+        return SODET_OK;
+    }
+    sd_pixel_row row = {0};
+    sodet_status status = item->missing ? SODET_OK : sd_worker_pixel_row(w, b->width, b->height, &s->pixels[r], &row, err);
+    if (status == SODET_OK && row.bytes > b->picture_bytes)
+        status = SODET_FAIL(err, SODET_E_INVALID,
+                            "%s: a picture of %ux%u, larger than any of the annotations says (%llu bytes of RGB at most); correct the "
+                            "annotation, or set [data] pixels = host",
+                            sd_dataset_item(l->config.dataset, item->sample)->id, w->sample->original_width, w->sample->original_height,
+                            (unsigned long long)b->picture_bytes);
+    s->picture[r] = (sd_batch_picture){row.rgb, row.bytes};
+    memcpy(b->place + (size_t)r * SODET_PIXELS_PLACES, row.place, sizeof row.place);
+    memcpy(b->value + (size_t)r * SODET_PIXELS_VALUES, row.value, sizeof row.value);
+    return status;
+}
+
+/* Where each picture begins when they lie one behind the other. */
+static void pack(slot *s)
+{
+    sd_batch *b = &s->batch;
+    uint64_t at = 0;
+    for (uint32_t r = 0; r < b->n; r++) {
+        b->place[(size_t)r * SODET_PIXELS_PLACES + SODET_PIXELS_FIRST] = (int32_t)at;
+        at += (s->picture[r].bytes + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT;
+    }
 }
 
 /* Objects that are large enough, into row r of the tables. */
@@ -170,20 +219,13 @@ static sodet_status fill_row(sd_loader *l, sd_worker *w, slot *s, uint32_t r, so
     if (status != SODET_OK)
         return status;
     sodet_sample *sample = w->sample;
-    size_t pixels = (size_t)b->channels * b->height * b->width;
-    float *image = b->image + pixels * r;
+    status = fill_pixels(l, w, s, r, err);
+    if (status != SODET_OK)
+        return status;
     if (item->missing) {
-        memset(image, 0, pixels * sizeof *image);
-        item->width = b->width;
-        item->height = b->height;
-        item->inverse[0] = item->inverse[4] = 1;
         sample->n_objects = 0;
     } else {
-        status = sd_normalise(sample, &l->config.input, b->width, b->height, image, err);
-        if (status != SODET_OK)
-            return status;
-        item->width = sample->image.width;
-        item->height = sample->image.height;
+        sodet_sample_size(sample, &item->width, &item->height);
         sd_affine_inverse(sample->map, item->inverse);
     }
     item->original_width = sample->original_width;
@@ -288,6 +330,8 @@ sodet_status sd_loader_next(sd_loader *l, const sd_batch **out, sodet_err *err)
     while (l->status == SODET_OK && l->taken < l->total) {
         slot *s = slot_of(l, l->taken);
         if (l->filling > l->taken && s->rows_done == s->batch.n) {
+            if (l->config.device_pixels)
+                pack(s);
             *out = &s->batch;
             l->taken++;
             break;
@@ -392,6 +436,54 @@ static sodet_status open_sampler(sd_loader *l, sodet_err *err)
     return status;
 }
 
+/* Size of the picture that the data set gives for sample i, from its header alone. */
+static sodet_status header_size(const sd_loader *l, uint64_t i, sodet_sample *s, uint32_t *width, uint32_t *height, sodet_err *err)
+{
+    uint32_t orientation;
+    sodet_status status = sd_dataset_locate(l->config.dataset, i, s, err);
+    if (status != SODET_OK)
+        return status;
+    const char *name = s->path.length ? s->path.text : s->id.length ? s->id.text : "a sample";
+    if (s->has_pixels) {
+        *width = s->stored.width;
+        *height = s->stored.height;
+        return SODET_OK;
+    }
+    return s->n_encoded ? sd_decode_size(name, s->encoded, s->n_encoded, width, height, &orientation, err)
+                        : sodet_picture_size(name, width, height, &orientation, err);
+}
+
+/* Room for any picture of the set, so that a device's memory is planned beforehand. */
+static sodet_status find_picture_bytes(sd_loader *l, sodet_err *err)
+{
+    const sd_dataset *d = l->config.dataset;
+    sodet_sample *probe = NULL;
+    uint64_t most = 1;
+    sodet_status status = SODET_OK;
+    for (uint64_t i = 0; status == SODET_OK && i < sd_dataset_size(d); i++) {
+        const sd_item *item = sd_dataset_item(d, i);
+        uint32_t width = item->width, height = item->height;
+        if (!width || !height) {
+            status = probe ? SODET_OK : sd_sample_new(d, &probe, err);
+            if (status == SODET_OK)
+                status = header_size(l, i, probe, &width, &height, err);
+            if (status != SODET_OK && probe && probe->rules->bad_file == SD_SKIP && status != SODET_E_MEMORY)
+                status = SODET_OK; /* it is skipped (and counted) when its turn comes */
+        }
+        const uint64_t bytes = (uint64_t)width * height * 3;
+        most = bytes > most ? bytes : most;
+    }
+    sd_sample_free(probe);
+    l->picture_bytes = (most + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT * SODET_PIXELS_UNIT;
+    if (status == SODET_OK && l->picture_bytes / SODET_PIXELS_UNIT > INT32_MAX / l->config.batch)
+        status = SODET_FAIL(
+            err, SODET_E_UNSUPPORTED,
+            "[data] pixels = device: a batch of %u pictures of up to %llu MiB is more than a device is given at once; set pixels = "
+            "host, or store the pictures smaller",
+            l->config.batch, (unsigned long long)(l->picture_bytes >> 20));
+    return status;
+}
+
 static uint32_t rows_of_part(const sd_loader_config *c, uint64_t n)
 {
     return (uint32_t)(n * (c->part + 1) / c->parts - n * c->part / c->parts);
@@ -435,7 +527,7 @@ static sodet_status open_slots(sd_loader *l, sodet_err *err)
     uint32_t channels = sd_input_channels(&c->input);
     for (uint32_t i = 0; i < l->n_shapes; i++) {
         const sd_loader_shape *s = &l->shapes[i];
-        uint64_t p = (uint64_t)s->n * channels * s->width * s->height, a = (uint64_t)s->n * s->n_anchors;
+        uint64_t p = c->device_pixels ? 0 : (uint64_t)s->n * channels * s->width * s->height, a = (uint64_t)s->n * s->n_anchors;
         rows = s->n > rows ? s->n : rows;
         pixels = p > pixels ? p : pixels;
         anchors = a > anchors ? a : anchors;
@@ -446,7 +538,7 @@ static sodet_status open_slots(sd_loader *l, sodet_err *err)
         slot *s = &l->slots[i];
         sd_batch *b = &s->batch;
         *b = (sd_batch){.channels = channels, .max_objects = l->max_objects};
-        b->image = sd_alloc(pixels, sizeof *b->image);
+        b->image = c->device_pixels ? NULL : sd_alloc(pixels, sizeof *b->image);
         b->index = sd_alloc(anchors, sizeof *b->index);
         b->truth = sd_alloc(rows * t, 4 * sizeof *b->truth);
         b->label = sd_alloc(rows * t, sizeof *b->label);
@@ -454,7 +546,18 @@ static sodet_status open_slots(sd_loader *l, sodet_err *err)
         b->items = sd_alloc(rows, sizeof *b->items);
         s->samples = sd_alloc(rows, sizeof *s->samples);
         s->repeats = sd_alloc(rows, sizeof *s->repeats);
-        ok = b->image && b->index && b->truth && b->label && b->flags && b->items && s->samples && s->repeats;
+        ok = (b->image || c->device_pixels) && b->index && b->truth && b->label && b->flags && b->items && s->samples && s->repeats;
+    }
+    for (uint32_t i = 0; ok && c->device_pixels && i < c->depth; i++) {
+        slot *s = &l->slots[i];
+        sd_batch *b = &s->batch;
+        b->picture_bytes = l->picture_bytes;
+        b->picture = s->picture = sd_alloc(rows, sizeof *s->picture);
+        b->place = sd_alloc(rows, SODET_PIXELS_PLACES * sizeof *b->place);
+        b->value = sd_alloc(rows, SODET_PIXELS_VALUES * sizeof *b->value);
+        s->pixels = sd_alloc(rows, sizeof *s->pixels); /* they come with the first pictures */
+        s->rows = rows;
+        ok = s->picture && b->place && b->value && s->pixels;
     }
     return ok ? SODET_OK
               : SODET_FAIL(err, SODET_E_MEMORY, "no memory for %u batches of %llu MiB; use a smaller batch or [data] queue", c->depth,
@@ -473,6 +576,9 @@ static sodet_status start(sd_loader *l, sodet_err *err)
         if (status != SODET_OK)
             return status;
     }
+    sodet_status tried = sd_worker_try(&l->workers[0], err);
+    if (tried != SODET_OK)
+        return tried;
     for (; l->n_threads < n; l->n_threads++) {
         sd_worker *w = &l->workers[l->n_threads];
         w->owner = l;
@@ -507,6 +613,8 @@ sodet_status sd_loader_open(const sd_loader_config *config, sd_loader **out, sod
         l->max_objects = most < 1 ? 8 : (most + 7) / 8 * 8;
     }
     status = open_sampler(l, err);
+    if (status == SODET_OK && c->device_pixels)
+        status = find_picture_bytes(l, err);
     if (status == SODET_OK)
         status = open_shapes(l, err);
     if (status == SODET_OK)
@@ -546,6 +654,12 @@ void sd_loader_close(sd_loader *l)
         sd_free(s->batch.items);
         sd_free(s->samples);
         sd_free(s->repeats);
+        for (uint64_t r = 0; r < s->rows && s->pixels; r++)
+            sd_pixels_free(&s->pixels[r]);
+        sd_free(s->pixels);
+        sd_free(s->picture);
+        sd_free(s->batch.place);
+        sd_free(s->batch.value);
     }
     sd_free(l->slots);
     sd_free(l->threads);
@@ -575,6 +689,11 @@ uint32_t sd_loader_max_objects(const sd_loader *l)
 uint64_t sd_loader_steps(const sd_loader *l)
 {
     return l->sampler.steps;
+}
+
+uint64_t sd_loader_picture_bytes(const sd_loader *l)
+{
+    return l->picture_bytes;
 }
 
 uint64_t sd_loader_samples(const sd_loader *l)

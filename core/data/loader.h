@@ -5,6 +5,10 @@
  * callbacks make of its pictures' sizes (one shape for all after a resize to a fixed size). Memory is taken when the loader is opened;
  * afterwards only decoding libraries allocate.
  *
+ * With device_pixels a row is the decoded picture and what the transforms say of it (sodet/data.h), drawn from the same streams: boxes and all
+ * else are as without, and the operator `pixels` makes of it what the row would be. Opening looks for the largest picture, in headers
+ * where annotations do not tell, and tries the chain. Each row's pictures lie in a buffer that grows to the largest it has had.
+ *
  * Threads: open, next, recycle and close belong to one thread; the loader's own threads call the dataset's, the transforms' and the
  * head's functions, several at once. */
 #ifndef SD_DATA_LOADER_H
@@ -58,6 +62,8 @@ typedef struct sd_loader_config {
     uint32_t threads;     /* 0: one for each processor this process may use */
     uint32_t depth;       /* batches made ahead; 0: 3 */
     uint64_t epoch, step; /* where to begin: resume gives the epoch and the number of its batches that are done */
+    uint32_t
+        device_pixels; /* 1: pixels are not made here: batches have `picture` and the tables of kernels/pixels/pixels.h, see data/send.h */
     uint32_t part, parts; /* this process makes rows [batch * part / parts, batch * (part + 1) / parts) of each batch; parts 0: 1 */
 } sd_loader_config;
 
@@ -76,13 +82,22 @@ typedef struct sd_batch_item {
     uint32_t missing;                         /* 1: could not be read and was skipped; its row is blank (only without shuffle) */
 } sd_batch_item;
 
+typedef struct sd_batch_picture { /* its rows of RGB bytes, as far as they are seen */
+    const uint8_t *rgb;
+    uint64_t bytes;
+} sd_batch_picture;
+
 typedef struct sd_batch {
     uint64_t epoch, step, steps; /* step: of this batch in its epoch, from 0; steps: batches of this epoch */
     uint64_t consumed;           /* samples of the epoch that have been handed out, this batch included; over all parts */
     uint32_t n, global_n;        /* rows here, and in all parts together */
     uint32_t width, height, channels;
     uint32_t n_anchors, max_objects; /* A (0 without assigner), T */
-    float *image;                    /* [n][channels][height][width] */
+    float *image;                    /* [n][channels][height][width]; NULL with device_pixels */
+    uint64_t picture_bytes;          /* device_pixels: at most so many has a picture, a multiple of SODET_PIXELS_UNIT; else 0 */
+    const sd_batch_picture *picture; /* [n] device_pixels */
+    int32_t *place;                  /* [n][SODET_PIXELS_PLACES] */
+    float *value;                    /* [n][SODET_PIXELS_VALUES] */
     int32_t *index;                  /* [n][A] row of truth, -1 background, -2 ignored */
     float *truth;                    /* [n][T][4] x1 y1 x2 y2 in canvas pixels; 0 behind n_objects */
     int32_t *label;                  /* [n][T] 0..C-1; 0 behind n_objects */
@@ -104,9 +119,10 @@ typedef struct sd_loader_stats {
 typedef struct sd_loader sd_loader;
 sodet_status sd_loader_open(const sd_loader_config *config, sd_loader **out, sodet_err *err);
 const sd_loader_shape *sd_loader_shapes(const sd_loader *l, uint32_t *n);
-uint32_t sd_loader_max_objects(const sd_loader *l); /* T */
-uint64_t sd_loader_steps(const sd_loader *l);       /* batches of an epoch */
-uint64_t sd_loader_samples(const sd_loader *l);     /* samples that an epoch hands out, over all parts */
+uint32_t sd_loader_max_objects(const sd_loader *l);   /* T */
+uint64_t sd_loader_steps(const sd_loader *l);         /* batches of an epoch */
+uint64_t sd_loader_samples(const sd_loader *l);       /* samples that an epoch hands out, over all parts */
+uint64_t sd_loader_picture_bytes(const sd_loader *l); /* of its batches */
 /* The next batch; *out stays valid until it is recycled. NULL and SODET_OK: the end (shuffle 0). An error names the file; afterwards
  * only close may be called. Up to depth - 1 batches may be held at a time; they are recycled in the order of next. */
 sodet_status sd_loader_next(sd_loader *l, const sd_batch **out, sodet_err *err);

@@ -8,6 +8,8 @@
 /* Links are numbered 0, 1, 2 ... in streams; a repeated sample's and a partner's draws come from their own ranges. */
 #define REPEAT_LINKS 4096u
 #define PARTNER_LINK 1000000u
+/* Blank pictures on which a chain is tried; in their draws a step of probability 0.02 comes but for one time in 2 * 10^5. */
+enum { TRIALS = 600, TRIAL_WIDTH = 64, TRIAL_HEIGHT = 48 };
 
 uint32_t sd_input_channels(const sd_input *in)
 {
@@ -52,12 +54,14 @@ static sodet_status new_sample(const sd_worker *w, sodet_sample **out, sodet_err
         (*out)->mean[c] = in->mean[in->channels == SD_CHANNELS_GREY ? 0 : in->channels == SD_CHANNELS_BGR ? 2 - c : c];
     (*out)->input_width = in->width;
     (*out)->input_height = in->height;
+    (*out)->records = w->records;
     return SODET_OK;
 }
 
 sodet_status sd_worker_open(sd_worker *w, const sd_loader_config *c, sodet_err *err)
 {
-    *w = (sd_worker){.dataset = c->dataset, .links = c->links, .n_links = c->n_links, .input = &c->input, .seed = c->seed};
+    *w = (sd_worker){
+        .dataset = c->dataset, .links = c->links, .n_links = c->n_links, .input = &c->input, .seed = c->seed, .records = c->device_pixels};
     const char *first = NULL;
     for (uint32_t i = 0; i < c->n_links; i++) {
         if (!c->links[i].ops->partners)
@@ -66,6 +70,12 @@ sodet_status sd_worker_open(sd_worker *w, const sd_loader_config *c, sodet_err *
             return SODET_FAIL(err, SODET_E_UNSUPPORTED, "transforms %s and %s both want partner samples; use one of them", first,
                               c->links[i].label);
         first = c->links[i].label;
+        if (w->records)
+            return SODET_FAIL(
+                err, SODET_E_UNSUPPORTED,
+                "transform %s: it looks at other pictures' pixels, which [data] pixels = device does not do for it; set pixels = host, "
+                "or leave it out",
+                first);
     }
     sodet_status status = new_sample(w, &w->sample, err);
     uint32_t n = sd_links_partners(c->links, c->n_links);
@@ -108,7 +118,12 @@ static sodet_status apply_links(sd_worker *w, sodet_sample *s, const char *name,
             break;
         sodet_stream r = sd_stream(w->seed, epoch, key, first_link + i);
         status = link->ops->apply(link->self, s, &r, err);
-        if (status == SODET_OK && s->broken != SODET_OK)
+        if (s->refused)
+            status = SODET_FAIL(
+                err, SODET_E_UNSUPPORTED,
+                "it %s, which [data] pixels = device does not do for it; set pixels = host, or change or leave out the transform",
+                s->refused);
+        else if (status == SODET_OK && s->broken != SODET_OK)
             status = SODET_FAIL(err, s->broken, "no memory for the picture");
         if (status != SODET_OK)
             sd_fail_in(err, status, "%s: transform %s", name, link->label);
@@ -124,13 +139,17 @@ static sodet_status chain(sd_worker *w, sodet_sample *s, uint64_t epoch, uint64_
     return status == SODET_OK ? apply_links(w, s, sd_dataset_item(w->dataset, index)->id, epoch, key, first_link, n_links, err) : status;
 }
 
-sodet_status sd_worker_frame(sd_worker *w, uint32_t width, uint32_t height, double map[6], sodet_err *err)
+static sodet_status blank(sd_worker *w, uint32_t width, uint32_t height, sodet_err *err)
 {
     uint8_t *rgb;
     sd_sample_reset(w->sample);
     sodet_status status = sodet_sample_new_pixels(w->sample, width, height, 3, &rgb, err);
-    if (status == SODET_OK)
-        status = sd_sample_decode(w->sample, err);
+    return status == SODET_OK ? sd_sample_decode(w->sample, err) : status;
+}
+
+sodet_status sd_worker_frame(sd_worker *w, uint32_t width, uint32_t height, double map[6], sodet_err *err)
+{
+    sodet_status status = blank(w, width, height, err);
     if (status == SODET_OK)
         status = apply_links(w, w->sample, "a blank picture", 0, 0, 0, w->n_links, err);
     memcpy(map, w->sample->map, sizeof w->sample->map);
@@ -142,6 +161,21 @@ sodet_status sd_worker_prepare(sd_worker *w, uint64_t epoch, uint64_t index, uin
     return chain(w, w->sample, epoch, index, index, (uint32_t)repeat * REPEAT_LINKS, w->n_links, err);
 }
 
+sodet_status sd_worker_try(sd_worker *w, sodet_err *err)
+{
+    const sodet_object middle = {.box = {16, 12, 48, 36}, .area = 768};
+    sodet_status status = SODET_OK;
+    for (uint32_t i = 0; status == SODET_OK && w->records && i < TRIALS; i++) {
+        status =
+            blank(w, TRIAL_WIDTH + i % 2 * 13, TRIAL_HEIGHT + i % 2 * 7, err); /* a resize to one of the sizes would be nothing there */
+        if (status == SODET_OK)
+            status = sodet_sample_append_object(w->sample, &middle, err);
+        if (status == SODET_OK)
+            status = apply_links(w, w->sample, "[data] pixels = device", i, 0, 0, w->n_links, err);
+    }
+    return status;
+}
+
 SODET_CLONES static void scale_row(float *row, float mean, float scale, uint32_t n)
 {
     uint32_t i = 0;
@@ -151,12 +185,11 @@ SODET_CLONES static void scale_row(float *row, float mean, float scale, uint32_t
         row[i] = (row[i] - mean) * scale;
 }
 
-sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, uint32_t height, float *to, sodet_err *err)
+/* A batch's canvas holds the picture. */
+static sodet_status fits(const sodet_sample *s, uint32_t width, uint32_t height, sodet_err *err)
 {
-    const sodet_image *image = sodet_sample_image(s);
-    if (!image)
-        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", s->id.text ? s->id.text : "a sample");
-    uint32_t w = image->width, h = image->height, channels = sd_input_channels(in);
+    uint32_t w, h;
+    sodet_sample_size(s, &w, &h);
     if (w > width || h > height) {
         const char *id = s->id.text ? s->id.text : "a sample";
         if (s->width && (s->width != s->original_width || s->height != s->original_height))
@@ -169,6 +202,32 @@ sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, u
             "%s: the transforms end with a picture of %ux%u, larger than the batch's canvas of %ux%u; put a resize at the end of the chain",
             id, w, h, width, height);
     }
+    return SODET_OK;
+}
+
+sodet_status sd_worker_pixel_row(sd_worker *w, uint32_t width, uint32_t height, sd_pixels *pixels, sd_pixel_row *out, sodet_err *err)
+{
+    sodet_sample *s = w->sample;
+    sodet_status status = fits(s, width, height, err);
+    if (status == SODET_OK) {
+        sd_sample_pixel_row(s, out);
+        const sd_pixels mine = *pixels;
+        *pixels = s->stored;
+        s->stored = mine;
+        s->has_pixels = false;
+    }
+    return status;
+}
+
+sodet_status sd_normalise(sodet_sample *s, const sd_input *in, uint32_t width, uint32_t height, float *to, sodet_err *err)
+{
+    const sodet_image *image = sodet_sample_image(s);
+    if (!image)
+        return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", s->id.text ? s->id.text : "a sample");
+    uint32_t w = image->width, h = image->height, channels = sd_input_channels(in);
+    sodet_status status = fits(s, width, height, err);
+    if (status != SODET_OK)
+        return status;
     size_t plane = (size_t)width * height;
     size_t red = in->channels == SD_CHANNELS_BGR ? 2 * plane : 0;
     for (uint32_t y = 0; y < h; y++) {

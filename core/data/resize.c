@@ -82,10 +82,16 @@ typedef struct plan {
     uint32_t to_w;
 } plan;
 
-/* Row y of the view, resampled to to_w pixels. Writes one float beyond them. */
+/* Row i of the view, in the picture. */
+static int64_t row_of(const sd_view *v, uint32_t i)
+{
+    return (int64_t)v->y + (v->flip ? v->height - 1 - i : i);
+}
+
+/* Row of the view, resampled to to_w pixels. Writes one float beyond them. */
 static void across(const sd_source *from, const sd_view *v, uint32_t row, const plan *p, float *out)
 {
-    int64_t y = (int64_t)v->y + row;
+    int64_t y = row_of(v, row);
     if (y < 0 || y >= (int64_t)from->height) {
         fill_row(out, p->to_w, v->fill);
         return;
@@ -155,7 +161,7 @@ void sd_view_copy(const sd_source *from, const sd_view *v, float *to)
     span s = columns_of(from, v);
     uint32_t n = s.end - s.first, behind = v->width - s.before - n;
     for (uint32_t r = 0; r < v->height; r++, to += (size_t)v->width * 3) {
-        int64_t y = (int64_t)v->y + r;
+        int64_t y = row_of(v, r);
         if (n == 0 || y < 0 || y >= (int64_t)from->height) {
             fill_row(to, v->width, v->fill);
             continue;

@@ -13,7 +13,7 @@
 typedef struct sd_view {
     int32_t x, y;           /* of the window in the picture */
     uint32_t width, height; /* of the window */
-    bool mirror;            /* its columns from right to left */
+    bool mirror, flip;      /* its columns from right to left; its rows from bottom to top */
     float fill[3];          /* colour of what lies outside the picture */
 } sd_view;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/data/colour.h"
 #include "core/data/resize.h"
 
 void sd_sample_reset(sodet_sample *s)
@@ -14,7 +15,8 @@ void sd_sample_reset(sodet_sample *s)
     s->n_objects = 0;
     s->added = 0;
     s->n_encoded = 0;
-    s->has_pixels = s->as_float = s->plain = s->grey = false;
+    s->has_pixels = s->as_float = s->plain = s->grey = s->resized = false;
+    s->refused = NULL;
     s->n_colours = 0;
     s->view = (sd_view){0};
     s->original_width = s->original_height = 0;
@@ -305,6 +307,14 @@ void sodet_sample_clip_objects(sodet_sample *s)
     s->n_objects = n;
 }
 
+/* Of a sample that records. The chain's sentence is made by who runs it. */
+static sodet_status refuse_pixels(sodet_sample *s, const char *why, sodet_err *err)
+{
+    s->refused = why;
+    s->broken = SODET_E_UNSUPPORTED;
+    return SODET_FAIL(err, SODET_E_UNSUPPORTED, "%s: a transform %s", where(s), why);
+}
+
 static bool plane_fits(sodet_sample *s, uint32_t which, uint32_t width, uint32_t height)
 {
     sd_plane *p = &s->planes[which];
@@ -354,6 +364,10 @@ sodet_image *sodet_sample_image(sodet_sample *s)
 {
     if (s->plain)
         return &s->image;
+    if (s->records) {
+        refuse_pixels(s, "looks at the pixels", NULL);
+        return NULL;
+    }
     uint32_t to = s->as_float ? !s->plane : s->plane, width = s->view.width, height = s->view.height;
     if (!plane_fits(s, to, width, height))
         return NULL;
@@ -386,6 +400,17 @@ sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t heigh
         return SODET_OK;
     if (width == 0 || height == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform asks for a picture of %ux%u", where(s), width, height);
+    const double m[6] = {(double)width / w, 0, 0, 0, (double)height / h, 0};
+    if (s->records) {
+        if (s->resized)
+            return refuse_pixels(s, "resizes a second time", err);
+        s->resized = true;
+        s->window = s->view;
+        s->before = s->n_colours;
+        s->view = (sd_view){.width = width, .height = height};
+        sodet_sample_apply_affine(s, m);
+        return SODET_OK;
+    }
     const sd_source from = source_of(s);
     sodet_status status = sd_grow(&s->rows, &s->rows_capacity, sd_resize_rows(&from, width), sizeof *s->rows, err);
     if (status == SODET_OK)
@@ -397,7 +422,6 @@ sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, uint32_t heigh
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for a picture of %ux%u", where(s), width, height);
     sd_resize(&from, &s->view, s->planes[to].pixels, width, height, s->rows, s->taps);
     settle(s, to, width, height);
-    const double m[6] = {(double)width / w, 0, 0, 0, (double)height / h, 0};
     sodet_sample_apply_affine(s, m);
     return SODET_OK;
 }
@@ -407,6 +431,8 @@ sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t w
     enum { FAR = 1 << 24 };
     if (width == 0 || height == 0 || width > FAR || height > FAR || x < -FAR || x > FAR || y < -FAR || y > FAR)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform asks for the window %ux%u at (%d, %d)", where(s), width, height, x, y);
+    if (s->resized)
+        return refuse_pixels(s, "crops behind a resize", err);
     const float *colour = fill ? fill : s->mean;
     const sd_source from = source_of(s);
     const sd_view *v = &s->view;
@@ -414,10 +440,13 @@ sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t w
     bool over = x < 0 || y < 0 || (int64_t)x + width > v->width || (int64_t)y + height > v->height;
     bool filled = v->x < 0 || v->y < 0 || right > w || bottom > h, cut = v->x > 0 || v->y > 0 || right < w || bottom < h;
     /* A window over an edge shows the fill there, not what an earlier crop has cut off; and a view has one colour. */
-    if (over && (cut || (filled && memcmp(colour, s->view.fill, sizeof s->view.fill) != 0)) && !sodet_sample_image(s))
+    bool anew = over && (cut || (filled && memcmp(colour, s->view.fill, sizeof s->view.fill) != 0));
+    if (anew && s->records)
+        return refuse_pixels(s, cut ? "puts a canvas around what was cropped before" : "puts a canvas of another colour around one", err);
+    if (anew && !sodet_sample_image(s))
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", where(s));
     s->view.x += s->view.mirror ? (int32_t)s->view.width - x - (int32_t)width : x;
-    s->view.y += y;
+    s->view.y += s->view.flip ? (int32_t)s->view.height - y - (int32_t)height : y;
     s->view.width = width;
     s->view.height = height;
     if (over)
@@ -436,20 +465,53 @@ void sodet_sample_mirror(sodet_sample *s)
     sodet_sample_apply_affine(s, m);
 }
 
+void sodet_sample_flip(sodet_sample *s)
+{
+    s->view.flip = !s->view.flip;
+    s->plain = false;
+    const double m[6] = {1, 0, 0, 0, -1, s->view.height};
+    sodet_sample_apply_affine(s, m);
+}
+
 sodet_status sodet_sample_recolour(sodet_sample *s, sodet_recolour *change, const void *how, size_t size, sodet_err *err)
 {
     if (size > SODET_RECOLOUR_BYTES)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform describes a change of colours in %zu bytes; at most %d are kept", where(s),
                           size, SODET_RECOLOUR_BYTES);
+    if (s->records && change != sd_colour_follow)
+        return refuse_pixels(s, "changes colours by a function of its own", err);
+    if (s->records && s->n_colours == SD_RECOLOURS)
+        return refuse_pixels(s, "changes colours once more than is written down", err);
     if (s->n_colours == SD_RECOLOURS && !sodet_sample_image(s))
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory for the picture", where(s));
     sd_recolour *c = &s->colours[s->n_colours++];
     c->change = change;
     if (size)
         memcpy(c->how, how, size);
-    sd_rgb_recolour(c, 1, s->view.fill, 1); /* what is filled in later keeps its own colour */
+    if (!s->resized)
+        sd_rgb_recolour(c, 1, s->view.fill, 1); /* what is filled in later keeps its own colour */
     s->plain = false;
     return SODET_OK;
+}
+
+sodet_status sodet_sample_colour(sodet_sample *s, const sodet_colour_step *steps, uint32_t n, uint32_t clamp, sodet_err *err)
+{
+    sd_colours c = {.n = n, .clamp = clamp};
+    if (n > SODET_COLOUR_STEPS)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform changes colours in %u steps; at most %d are kept", where(s), n,
+                          SODET_COLOUR_STEPS);
+    for (uint32_t i = 0; i < n; i++) {
+        if (steps[i].what > SODET_COLOUR_REORDER || (steps[i].what == SODET_COLOUR_REORDER && !(steps[i].a >= 0 && steps[i].a < 6)))
+            return SODET_FAIL(err, SODET_E_INVALID, "%s: a transform asks for step %u with %g; sodet/colour.h has what there is", where(s),
+                              steps[i].what, (double)steps[i].a);
+        c.steps[i] = steps[i];
+    }
+    uint32_t all = n;
+    for (uint32_t i = 0; s->records && i < s->n_colours; i++)
+        all += ((const sd_colours *)(const void *)s->colours[i].how)->n;
+    if (s->records && all > SODET_PIXELS_STEPS)
+        return refuse_pixels(s, "changes colours in more steps than are written down", err);
+    return n ? sodet_sample_recolour(s, sd_colour_follow, &c, sizeof c, err) : SODET_OK;
 }
 
 void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height)
@@ -497,7 +559,7 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
     s->original_width = s->stored.width;
     s->original_height = s->stored.height;
     s->view = (sd_view){.width = s->stored.width, .height = s->stored.height};
-    s->as_float = s->plain = false;
+    s->as_float = s->plain = s->resized = false;
     s->n_colours = 0;
     if (s->width == s->stored.height && s->height == s->stored.width && s->width != s->height)
         return SODET_FAIL(

@@ -5,6 +5,7 @@
 #include "core/data/dataset.h"
 #include "core/data/decode.h"
 #include "core/data/resize.h"
+#include "kernels/pixels/pixels.h"
 #include "sodet/data.h"
 
 /* What add_object met. The dataset's first look passes a listener; afterwards the same things are skipped without a word. */
@@ -26,6 +27,14 @@ typedef struct sd_plane {
 } sd_plane;
 
 #define SD_RECOLOURS 4
+
+/* What a device is to make of a picture: a row of the tables of kernels/pixels/pixels.h, and the pixels. */
+typedef struct sd_pixel_row {
+    const uint8_t *rgb; /* [place's ROWS][place's ROW][3] */
+    uint64_t bytes;
+    int32_t place[SODET_PIXELS_PLACES]; /* FIRST is the batch's to set */
+    float value[SODET_PIXELS_VALUES];
+} sd_pixel_row;
 
 struct sodet_sample {
     const sd_classes *classes;
@@ -49,7 +58,12 @@ struct sodet_sample {
     bool grey;       /* one channel of it is, at the buffer's end */
     bool as_float;   /* the pixels are in planes[plane]; else they are still `stored` */
     sd_view view;    /* what of them is the picture, see resize.h */
-    bool plain;      /* as_float, and the view is the whole plane: `image` is valid */
+    bool records;    /* pixels are the device's: what is done to them is written down, as sd_sample_pixel_row reads it */
+    bool resized;    /* records: `window` was resized to `view`, behind the first `before` colours */
+    sd_view window;
+    uint32_t before;
+    const char *refused; /* records: what a transform wanted that cannot be written down ("looks at the pixels"), or NULL */
+    bool plain;          /* as_float, and the view is the whole plane: `image` is valid */
     sodet_image image;
     sd_plane planes[2];                /* the current picture and the one before it */
     uint32_t plane;                    /* which of them is the current one */
@@ -71,6 +85,8 @@ void sd_sample_reset(sodet_sample *s); /* keeps the buffers */
 void sd_sample_clear(sodet_sample *s); /* frees them */
 /* The picture that pixels() gave, decoded; sizes and map are set, objects clipped. */
 sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err);
+/* Of a sample that records, decoded and through its transforms. rgb stays the sample's. */
+void sd_sample_pixel_row(const sodet_sample *s, sd_pixel_row *out);
 /* How far a box reaches over the edge of a picture of this size, in pixels; 0: not at all. HUGE_VAL: it lies wholly outside. */
 double sd_box_over(const sodet_box *b, double width, double height);
 /* The rules' `outside` for a picture of this size (0x0: not known, nothing is done). Boxes over the edge by SD_EDGE pixels or less, which is

@@ -20,7 +20,7 @@ typedef struct grid {
 struct sd_model {
     sd_instance part[PARTS];
     sodet_head_context context;
-    uint32_t channels; /* of the picture */
+    const sd_input_cfg *input;
     pthread_mutex_t lock;
     grid *grids;
 };
@@ -72,7 +72,7 @@ sodet_status sd_model_open(sd_config *cfg, uint32_t n_classes, sd_model **out, s
                                       .n_classes = n_classes,
                                       .columns = loss->activation == SODET_SOFTMAX ? n_classes + 1 : n_classes,
                                       .activation = loss->activation};
-    m->channels = sd_config_core(cfg)->input.channels == SD_CHANNELS_GREY ? 1 : 3;
+    m->input = &sd_config_core(cfg)->input;
     *out = m;
     return SODET_OK;
 }
@@ -152,13 +152,33 @@ static sodet_status build_features(const sd_model *m, sodet_graph *g, sodet_valu
     return said_by(m, BACKBONE, NECK, s, err);
 }
 
-static sodet_status make_image(const sd_model *m, sodet_graph *g, uint32_t batch, uint32_t height, uint32_t width, sodet_value *out,
-                               sodet_err *err)
+/* The image from pictures of bytes. */
+static sodet_value make_pixels(const sd_model *m, sodet_graph *g, const sd_model_shape *s)
 {
-    if (height == 0 || width == 0)
-        return SODET_FAIL(err, SODET_E_INVALID, "an input of %ux%u pixels: set [input] size", width, height);
-    sodet_shape shape = sodet_shape_make(SODET_F32, 4, batch, m->channels, height, width);
-    *out = sodet_input(g, "image", &shape);
+    const int64_t n = s->batch;
+    const sodet_shape pictures = sodet_shape_make(SODET_I32, 1, n * (int64_t)(s->picture_bytes / 4), 0, 0, 0);
+    const sodet_shape place = sodet_shape_make(SODET_I32, 2, n, SODET_PIXELS_PLACES, 0, 0);
+    const sodet_shape value = sodet_shape_make(SODET_F32, 2, n, SODET_PIXELS_VALUES, 0, 0);
+    static const uint32_t orders[] = {
+        [SD_CHANNELS_RGB] = SODET_PIXELS_RGB, [SD_CHANNELS_BGR] = SODET_PIXELS_BGR, [SD_CHANNELS_GREY] = SODET_PIXELS_GREY};
+    sodet_pixels_attr a = {.channels = orders[m->input->channels], .height = (int32_t)s->height, .width = (int32_t)s->width};
+    for (uint32_t c = 0; c < 3 && c < m->input->mean.n && c < m->input->std.n; c++) {
+        a.mean[c] = (float)m->input->mean.v[c];
+        a.std[c] = (float)m->input->std.v[c];
+    }
+    sodet_enter(g, "input");
+    sodet_value image =
+        sodet_pixels(g, sodet_input(g, "pictures", &pictures), sodet_input(g, "place", &place), sodet_input(g, "value", &value), &a);
+    sodet_leave(g);
+    return image;
+}
+
+static sodet_status make_image(const sd_model *m, sodet_graph *g, const sd_model_shape *s, sodet_value *out, sodet_err *err)
+{
+    if (s->height == 0 || s->width == 0)
+        return SODET_FAIL(err, SODET_E_INVALID, "an input of %ux%u pixels: set [input] size", s->width, s->height);
+    const sodet_shape shape = sodet_shape_make(SODET_F32, 4, s->batch, m->input->channels == SD_CHANNELS_GREY ? 1 : 3, s->height, s->width);
+    *out = s->picture_bytes ? make_pixels(m, g, s) : sodet_input(g, "image", &shape);
     return sodet_graph_status(g, err);
 }
 
@@ -183,7 +203,7 @@ static sodet_status fill_grid(const sd_model *m, grid *out, uint32_t height, uin
     sodet_value image;
     sodet_status s = sd_graph_create(&options, &g, err);
     if (s == SODET_OK)
-        s = make_image(m, g, 1, height, width, &image, err);
+        s = make_image(m, g, &(sd_model_shape){.batch = 1, .height = height, .width = width}, &image, err);
     if (s == SODET_OK)
         s = build_features(m, g, image, &f, err);
     if (s != SODET_OK)
@@ -347,7 +367,7 @@ sodet_status sd_model_build(const sd_model *m, const sd_graph_options *options, 
     if (s == SODET_OK)
         s = sd_graph_create(options, &g, err);
     if (s == SODET_OK)
-        s = make_image(m, g, shape->batch, shape->height, shape->width, &image, err);
+        s = make_image(m, g, shape, &image, err);
     if (s == SODET_OK)
         s = build_features(m, g, image, &f, err);
     if (s != SODET_OK)

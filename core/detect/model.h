@@ -2,7 +2,8 @@
  * together as a graph for one input shape at a time.
  *
  * A graph's inputs (find them with sd_graph_find_input; one that nothing in the graph uses may be missing):
- *   "image"  [N, 3 or 1, H, W]  normalised pixels
+ *   "image"  [N, 3 or 1, H, W]  normalised pixels; or, where the shape says picture_bytes, the tables of kernels/pixels/pixels.h:
+ *   "pictures" [N * picture_bytes / 4] int32, "place" [N, SODET_PIXELS_PLACES] int32, "value" [N, SODET_PIXELS_VALUES]
  * and in training graphs also
  *   "index"  [N, A] int32       what sd_model_assign wrote, per image
  *   "truth"  [N, T, 4]          boxes x1 y1 x2 y2 in input pixels, zeros behind the last
@@ -33,6 +34,7 @@ typedef struct sd_model_shape {
     uint32_t batch, height, width; /* N, H, W */
     uint32_t boxes;                /* T: rows of truth per image (training); at least 1 */
     uint32_t flags;                /* SD_MODEL_* */
+    uint64_t picture_bytes;        /* 0: pixels are an input; else they are made of pictures of at most so many bytes */
 } sd_model_shape;
 /* A new graph, checked (sd_graph_check) and not yet optimised or differentiated; options->training decides which of the two kinds. The
  * caller frees it. Errors name the plugins and what to change. */

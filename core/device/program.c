@@ -209,6 +209,21 @@ sodet_status sd_program_write(sd_program *p, const char *input, const void *data
     return p->replica->ops->upload(p->replica->device, at, 0, data, elements * sizeof(int32_t), err);
 }
 
+sodet_status sd_program_write_bytes(sd_program *p, const char *input, uint64_t first, const void *data, uint64_t bytes, sodet_err *err)
+{
+    const sodet_shape *shape;
+    void *at;
+    sodet_value v = sd_graph_find_input(p->graph, input);
+    uint64_t elements = v.id ? (uint64_t)sodet_elements(&sodet_graph_value(p->graph, v)->shape) : 0;
+    if (!bytes)
+        return SODET_OK;
+    sodet_status s = locate(p, v, input, "input", elements, &shape, &at, err);
+    if (s == SODET_OK && (shape->dtype != SODET_I32 || first > elements * 4 || bytes > elements * 4 - first))
+        s = SODET_FAIL(err, SODET_E_INTERNAL, "bytes [%llu, %llu) of input \"%s\", which has %llu int32", (unsigned long long)first,
+                       (unsigned long long)(first + bytes), input, (unsigned long long)elements);
+    return s == SODET_OK ? p->replica->ops->upload(p->replica->device, at, first, data, bytes, err) : s;
+}
+
 sodet_status sd_program_read(sd_program *p, const char *output, void *to, uint64_t elements, sodet_err *err)
 {
     const sodet_shape *shape;
@@ -327,7 +342,8 @@ void sd_programs_free(sd_programs *s)
 
 static bool same_key(const sd_program_key *a, const sd_program_key *b)
 {
-    return a->mode == b->mode && a->height == b->height && a->width == b->width && a->batch == b->batch;
+    return a->mode == b->mode && a->height == b->height && a->width == b->width && a->batch == b->batch &&
+           a->picture_bytes == b->picture_bytes;
 }
 
 static sodet_status find_or_build(sd_programs *s, device_entries *d, const sd_program_key *key, bool *fresh, sodet_err *err)

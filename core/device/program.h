@@ -27,6 +27,8 @@ const char *sd_program_describe(const sd_program *p, uint32_t node);
 
 /* Input or output by name: F32 as float, I32 as int32_t; `elements` must be those of its shape. */
 sodet_status sd_program_write(sd_program *p, const char *input, const void *data, uint64_t elements, sodet_err *err);
+/* A part of an I32 input that holds bytes. */
+sodet_status sd_program_write_bytes(sd_program *p, const char *input, uint64_t first, const void *data, uint64_t bytes, sodet_err *err);
 sodet_status sd_program_read(sd_program *p, const char *output, void *to, uint64_t elements, sodet_err *err);
 bool sd_program_has_input(const sd_program *p, const char *name);
 bool sd_program_has_output(const sd_program *p, const char *name);
@@ -39,6 +41,7 @@ sodet_status sd_program_wait(sd_program *p, sodet_err *err);
 typedef struct sd_program_key {
     uint32_t mode; /* the builder's */
     uint32_t height, width, batch;
+    uint64_t picture_bytes; /* of sd_model_shape */
 } sd_program_key;
 /* Makes the graph for one device; called on the caller's thread, one call at a time. */
 typedef sodet_status (*sd_program_build)(void *context, const sd_program_key *key, sodet_graph **out, sodet_err *err);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/data/send.h"
+
 /* What a device hands back of its rows. */
 typedef struct share {
     uint32_t first, rows; /* of the batch */
@@ -33,7 +35,8 @@ static sodet_status build(void *context, const sd_program_key *key, sodet_graph 
 {
     sd_infer *f = context;
     sd_graph_options o = {.training = false, .world = 1};
-    sd_model_shape shape = {.batch = key->batch, .height = key->height, .width = key->width, .boxes = 1};
+    sd_model_shape shape = {
+        .batch = key->batch, .height = key->height, .width = key->width, .boxes = 1, .picture_bytes = key->picture_bytes};
     sodet_status s = sd_model_build(f->config.model, &o, &shape, out, err);
     if (s == SODET_OK)
         s = sd_graph_optimize(*out, err);
@@ -94,9 +97,7 @@ static sodet_status run_share(sd_replica *r, void *context, sodet_err *err)
     share *h = &f->shares[r->index];
     sd_program *p = f->program[r->index];
     const sd_batch *b = f->batch;
-    uint64_t row = (uint64_t)b->channels * b->height * b->width;
-    uint32_t first = h->rows ? h->first : 0;
-    sodet_status s = sd_program_write(p, "image", b->image + first * row, h->given * row, err);
+    sodet_status s = sd_batch_send(b, h->rows ? h->first : 0, h->given, p, err);
     if (s == SODET_OK)
         s = sd_program_run(p, 0, 0, NULL, err);
     if (s != SODET_OK || !h->rows)
@@ -155,7 +156,8 @@ sodet_status sd_infer_batch(sd_infer *f, const sd_batch *batch, uint64_t *first,
             f->shares[i].first = dealt[i];
             f->shares[i].rows = dealt[i + 1] - dealt[i];
             f->shares[i].given = f->shares[i].rows ? f->shares[i].rows : 1;
-            keys[i] = (sd_program_key){.height = batch->height, .width = batch->width, .batch = f->shares[i].given};
+            keys[i] = (sd_program_key){
+                .height = batch->height, .width = batch->width, .batch = f->shares[i].given, .picture_bytes = batch->picture_bytes};
         }
         f->batch = batch;
         s = sd_programs_get(f->programs, keys, f->program, err);

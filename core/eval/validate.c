@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/data/pipeline.h"
+
 struct sd_validation {
     sd_split split;
     sd_loader_config loader;
@@ -81,8 +83,20 @@ sodet_status sd_validation_open(sd_config *cfg, const char *const *classes, uint
         return s;
     }
     v->loader = sd_split_loader(cfg, &v->split, SD_SPLIT_VAL);
+    v->loader.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
     v->loader.batch = core->train.val_batch ? core->train.val_batch : core->train.batch;
     v->n_threads = core->run.threads ? core->run.threads : core->data.workers;
+    /* A chain that the device cannot do is refused here, not after an epoch of training. */
+    sd_worker worker;
+    s = sd_worker_open(&worker, &v->loader, err);
+    if (s == SODET_OK) {
+        s = sd_worker_try(&worker, err);
+        sd_worker_close(&worker);
+    }
+    if (s != SODET_OK) {
+        sd_validation_close(v);
+        return s;
+    }
     *out = v;
     return SODET_OK;
 }

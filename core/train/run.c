@@ -130,6 +130,7 @@ static sodet_status open_loader(sd_run *r, sodet_err *err)
     r->loader_config.last = core->data.last;
     r->loader_config.difficult = core->data.difficult;
     r->loader_config.min_side = core->data.min_side;
+    r->loader_config.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
     r->loader_config.epoch = r->state.epoch;
     r->loader_config.step = r->state.batch;
     /* The batches of a step are held at once. */
@@ -151,7 +152,8 @@ static sodet_status open_stepper(sd_run *r, sodet_err *err)
                            .batch = shapes[0].n,
                            .height = shapes[0].height,
                            .width = shapes[0].width,
-                           .boxes = sd_loader_max_objects(r->loader)};
+                           .boxes = sd_loader_max_objects(r->loader),
+                           .picture_bytes = sd_loader_picture_bytes(r->loader)};
     sodet_status s = sd_stepper_open(&c, &r->stepper, err);
     if (s != SODET_OK)
         return s;
@@ -250,6 +252,10 @@ static void introduce(const sd_run *r, bool resumed)
     sd_report_line(r->report, "network: %" PRIu64 " parameters; device: %s%s, %u threads each, %.0f MiB planned",
                    r->facts.segments->parameter_count, sd_device_pool_replica(r->pool, 0)->name,
                    sd_device_pool_count(r->pool) > 1 ? " and others" : "", sd_device_pool_threads(r->pool), (double)bytes.total / 1048576);
+    if (r->loader_config.device_pixels)
+        sd_report_line(r->report, "pixels: made on the device, which has %.1f MiB for pictures of a batch, each of %.2f MiB at most",
+                       (double)(sd_loader_picture_bytes(r->loader) * r->loader_config.batch) / 1048576,
+                       (double)sd_loader_picture_bytes(r->loader) / 1048576);
 }
 
 static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/data/send.h"
 #include "core/store/checkpoint.h"
 #include "core/train/scale.h"
 
@@ -74,8 +75,11 @@ static sodet_status check_patterns(const sd_stepper *s, const sodet_string_list 
 
 static sodet_status build_training(sd_stepper *s, const sd_program_key *key, sodet_graph **out, sodet_err *err)
 {
-    sd_model_shape shape = {
-        .batch = key->batch, .height = key->height, .width = key->width, .boxes = s->config.boxes ? s->config.boxes : 1};
+    sd_model_shape shape = {.batch = key->batch,
+                            .height = key->height,
+                            .width = key->width,
+                            .boxes = s->config.boxes ? s->config.boxes : 1,
+                            .picture_bytes = s->config.picture_bytes};
     sodet_status status = sd_model_build(s->config.model, &s->options, &shape, out, err);
     if (status == SODET_OK)
         status = sd_graph_optimize(*out, err);
@@ -414,8 +418,8 @@ static sodet_status write_input(sd_program *p, const char *name, const void *dat
 static sodet_status write_batch(const sd_stepper *s, const share *h, sd_program *p, sodet_err *err)
 {
     const sd_batch *b = s->batch;
-    uint64_t first = h->first, n = h->rows, row = (uint64_t)b->channels * b->height * b->width;
-    sodet_status status = sd_program_write(p, "image", b->image + first * row, n * row, err);
+    uint64_t first = h->first, n = h->rows;
+    sodet_status status = sd_batch_send(b, h->first, h->rows, p, err);
     if (status == SODET_OK)
         status = write_input(p, "index", b->index + first * b->n_anchors, n * b->n_anchors, err);
     if (status == SODET_OK)
@@ -606,7 +610,7 @@ void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n,
     uint32_t shown = 0, all = 0;
     for (uint32_t k = 0; k < n; k++) {
         const sd_batch *b = batches[k];
-        uint64_t row = (uint64_t)b->channels * b->height * b->width;
+        uint64_t row = b->picture_bytes ? 0 : (uint64_t)b->channels * b->height * b->width; /* bytes are finite */
         for (uint32_t i = 0; i < b->n; i++, all++) {
             bool bad = false;
             for (uint64_t e = 0; e < row && !bad; e++)
@@ -626,7 +630,8 @@ void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n,
     sd_model_shape shape = {.batch = s->shares[0].rows,
                             .height = batches[n - 1]->height,
                             .width = batches[n - 1]->width,
-                            .boxes = s->config.boxes ? s->config.boxes : 1};
+                            .boxes = s->config.boxes ? s->config.boxes : 1,
+                            .picture_bytes = s->config.picture_bytes};
     if (sd_model_build(s->config.model, &options, &shape, &b.graph, NULL) != SODET_OK)
         return;
     uint32_t nodes = sodet_graph_node_count(b.graph);

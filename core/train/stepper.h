@@ -23,6 +23,7 @@ typedef struct sd_stepper_config {
     const sd_model *model;
     uint32_t batch, height, width; /* of the first batches: the segments' order comes from this graph */
     uint32_t boxes;                /* T of the loader */
+    uint64_t picture_bytes;        /* of the loader */
 } sd_stepper_config;
 /* Builds the training graph once and makes the arenas, zero. Values are written by the caller (sd_device_pool_init, sd_state_load). */
 sodet_status sd_stepper_open(const sd_stepper_config *config, sd_stepper **out, sodet_err *err);

@@ -4,10 +4,15 @@
  * inclusive corners become (xmin - 1, ymin - 1, xmax, ymax).
  *
  * A sample is the core's; a dataset fills it through sodet_sample_* calls, a transform changes it. Strings and arrays that are
- * passed in are copied. */
+ * passed in are copied.
+ *
+ * With [data] pixels = device what the calls below say of the picture is written down, and the operator `pixels` does it: crop, mirror,
+ * flip, colour, and one resize with no crop behind it. A transform that wants the pixels themselves (sodet_sample_image, _replace_image,
+ * _recolour, _partner) is refused when the loader opens, by its name. */
 #ifndef SODET_DATA_H
 #define SODET_DATA_H
 
+#include "sodet/colour.h"
 #include "sodet/plugin.h"
 
 #ifdef __cplusplus
@@ -80,12 +85,15 @@ SODET_EXPORT sodet_status sodet_sample_resize(sodet_sample *s, uint32_t width, u
 SODET_EXPORT sodet_status sodet_sample_crop(sodet_sample *s, int32_t x, int32_t y, uint32_t width, uint32_t height, const float fill[3],
                                             sodet_err *err);
 SODET_EXPORT void sodet_sample_mirror(sodet_sample *s); /* left and right: x1' = W - x2, x2' = W - x1 */
+SODET_EXPORT void sodet_sample_flip(sodet_sample *s);   /* top and bottom: y1' = H - y2, y2' = H - y1; costs as little */
+/* The picture's colours go through these steps, at most SODET_COLOUR_STEPS; copied. Costs nothing until the picture is looked at or resized,
+ * and then for the pixels alone that are needed. */
+SODET_EXPORT sodet_status sodet_sample_colour(sodet_sample *s, const sodet_colour_step *steps, uint32_t n, uint32_t clamp, sodet_err *err);
 /* A change of colours, pixel by pixel: what becomes of one depends on it and on *how alone. The channels come apart; n is a multiple of 16,
  * and what is computed behind the picture's pixels is thrown away. Any thread, several at once. */
 typedef void sodet_recolour(const void *how, float *red, float *green, float *blue, uint32_t n);
 enum { SODET_RECOLOUR_BYTES = 128 };
-/* The picture's colours become what `change` makes of them. Like a crop it costs nothing until the picture is looked at or resized, and then
- * for the pixels alone that are needed. how: of `size` bytes, at most SODET_RECOLOUR_BYTES; copied. */
+/* The same by a function of the transform's own. how: of `size` bytes, at most SODET_RECOLOUR_BYTES; copied. */
 SODET_EXPORT sodet_status sodet_sample_recolour(sodet_sample *s, sodet_recolour *change, const void *how, size_t size, sodet_err *err);
 /* The run's [input] size: what a resize without a size of its own makes. */
 SODET_EXPORT void sodet_sample_input_size(const sodet_sample *s, uint32_t *width, uint32_t *height);

@@ -17,6 +17,9 @@ endif()
 set(SODET_CUDA_HOST_ENV ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4" "HC_ABORT=1" PARENT_SCOPE)
 
 set(here ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4")
+# The pixels of the loader, made on virtual GPUs.
+add_test(NAME cuda_host/data_pixels COMMAND ${CMAKE_BINARY_DIR}/tests/test_data_pixels --on cuda_host)
+set_tests_properties(cuda_host/data_pixels PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900)
 add_test(NAME cuda_host/replicas COMMAND ${CMAKE_BINARY_DIR}/tests/test_train_replicas --on cuda_host)
 set_tests_properties(cuda_host/replicas PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
 add_test(NAME cuda_host/times COMMAND ${CMAKE_BINARY_DIR}/tests/test_device_times --on cuda_host)

@@ -179,7 +179,8 @@ static double plain_bilinear(const sd_source *f, const sd_view *v, uint32_t to_w
     for (int k = 0; k < 4; k++) {
         double fx = floor(sx) + (k & 1), fy = floor(sy) + (k >> 1), w = (1 - fabs(sx - fx)) * (1 - fabs(sy - fy));
         double cx = fmin(fmax(fx, 0), v->width - 1.0), cy = fmin(fmax(fy, 0), v->height - 1.0);
-        int64_t px = v->x + (v->mirror ? (int64_t)v->width - 1 - (int64_t)cx : (int64_t)cx), py = v->y + (int64_t)cy;
+        int64_t px = v->x + (v->mirror ? (int64_t)v->width - 1 - (int64_t)cx : (int64_t)cx),
+                py = v->y + (v->flip ? (int64_t)v->height - 1 - (int64_t)cy : (int64_t)cy);
         bool inside = px >= 0 && py >= 0 && px < (int64_t)f->width && py < (int64_t)f->height;
         size_t at = inside ? ((size_t)py * f->width + (size_t)px) * 3 + c : 0;
         sum += w * (!inside ? (double)v->fill[c] : f->bytes ? (double)f->bytes[at] : (double)f->floats[at]);
@@ -197,9 +198,9 @@ static void resampling(void)
         floats[i] = (float)(sd_mix64(i + 999) % 100000) / 300 - 50;
     }
     static const sd_view views[] = {
-        {0, 0, W, H, false, {0}},          {3, 2, 11, 9, false, {0}},        {-5, -3, 40, 30, false, {1, 200, 33}},
-        {-5, -3, 40, 30, true, {9, 9, 9}}, {10, 9, 30, 30, true, {7, 8, 9}}, {-40, 0, 30, 10, false, {5, 6, 7}},
-        {22, 16, 1, 1, false, {0}},        {0, 0, W, H, true, {0}}};
+        {0, 0, W, H, false, false, {0}},         {3, 2, 11, 9, false, true, {0}},         {-5, -3, 40, 30, false, false, {1, 200, 33}},
+        {-5, -3, 40, 30, true, true, {9, 9, 9}}, {10, 9, 30, 30, true, false, {7, 8, 9}}, {-40, 0, 30, 10, false, false, {5, 6, 7}},
+        {22, 16, 1, 1, false, false, {0}},       {0, 0, W, H, true, false, {0}},          {2, -9, 8, 20, false, true, {50, 6, 7}}};
     static const uint32_t sizes[][2] = {{23, 17}, {10, 7}, {64, 48}, {1, 1}, {23, 5}, {7, 40}};
     static float out[64 * 48 * 3], rows[64 * 7 + W * 3 + 20];
     static int32_t taps[128];
@@ -257,6 +258,8 @@ static sodet_status zoom(const void *self, sodet_sample *s, sodet_stream *r, sod
     int32_t x = (int32_t)sodet_stream_below(r, 40) - 20, y = (int32_t)sodet_stream_below(r, 40) - 20;
     if (sodet_stream_chance(r, 0.5))
         sodet_sample_mirror(s);
+    if (sodet_stream_chance(r, 0.5))
+        sodet_sample_flip(s);
     for (uint32_t k = sodet_stream_below(r, 4); k > 0; k--) {
         const float factors[2] = {(float)sodet_stream_uniform(r, 0.5, 1.5), (float)sodet_stream_uniform(r, -20, 20)};
         sodet_status status = sodet_sample_recolour(s, twist, factors, sizeof factors, e);

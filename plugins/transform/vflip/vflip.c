@@ -12,21 +12,9 @@ static const sodet_opt options[] = {
 
 static sodet_status apply(const void *self, sodet_sample *s, sodet_stream *r, sodet_err *err)
 {
-    if (!sodet_stream_chance(r, ((const vflip_cfg *)self)->probability))
-        return SODET_OK;
-    sodet_image *image = sodet_sample_image(s);
-    if (!image)
-        return SODET_FAIL(err, SODET_E_MEMORY, "no memory for the picture");
-    const size_t row = (size_t)image->width * image->channels;
-    float *top = image->pixels, *bottom = image->pixels + (image->height - 1) * row;
-    for (; top < bottom; top += row, bottom -= row) {
-        for (size_t i = 0; i < row; i++) {
-            float t = top[i];
-            top[i] = bottom[i];
-            bottom[i] = t;
-        }
-    }
-    sodet_sample_apply_affine(s, (const double[6]){1, 0, 0, 0, -1, image->height});
+    (void)err;
+    if (sodet_stream_chance(r, ((const vflip_cfg *)self)->probability))
+        sodet_sample_flip(s);
     return SODET_OK;
 }
 
