@@ -59,6 +59,10 @@ sodet_status sd_device_pool_arenas(sd_device_pool *pool, const sd_segments *segm
 /* Every device: writes the initialisers' values (functions of seed and path, so all replicas are equal). */
 sodet_status sd_device_pool_init(sd_device_pool *pool, const sd_segments *segments, uint64_t seed, uint32_t default_init, sodet_err *err);
 
+/* Whether every device has the same bytes as device 0: parameters and optimizer state; with `frozen`, what is frozen too (running statistics
+ * of a device's own batches differ once it has trained). Names the device and the arena that differ. */
+sodet_status sd_device_pool_agree(sd_device_pool *pool, bool frozen, sodet_err *err);
+
 /* Elements [offset, offset + n) of an arena of device 0, as float, or raw (real_size bytes each). Write goes to every device. */
 sodet_status sd_device_pool_read(sd_device_pool *pool, uint32_t arena, uint64_t offset, uint64_t n, float *out, sodet_err *err);
 sodet_status sd_device_pool_read_raw(sd_device_pool *pool, uint32_t arena, uint64_t offset, uint64_t n, void *out, sodet_err *err);

@@ -181,7 +181,7 @@ static sodet_status set_values(sd_run *r, sodet_err *err)
         s = sd_state_load(&r->facts, r->resume, &r->state, err);
         sd_checkpoint_close(r->resume);
         r->resume = NULL;
-        return s;
+        return s == SODET_OK ? sd_device_pool_agree(r->pool, true, err) : s;
     }
     s = sd_device_pool_init(r->pool, segments, (uint64_t)r->core->run.seed, SODET_INIT_XAVIER + r->core->train.init, err);
     if (s == SODET_OK && r->core->run.init) {
@@ -204,7 +204,9 @@ static sodet_status set_values(sd_run *r, sodet_err *err)
         sd_load_report_free(&report);
         sd_checkpoint_close(c);
     }
-    return s == SODET_OK ? sd_stepper_begin(r->stepper, err) : s;
+    if (s == SODET_OK)
+        s = sd_stepper_begin(r->stepper, err);
+    return s == SODET_OK ? sd_device_pool_agree(r->pool, true, err) : s;
 }
 
 static sodet_status open_validation(sd_run *r, sodet_err *err)

@@ -199,6 +199,35 @@ static void silent(void)
     sd_config_close(cfg);
 }
 
+/* ---- one device's weights are not the others' ---- */
+static sodet_status spoil(sd_replica *r, void *context, sodet_err *e)
+{
+    const uint32_t *arena = context;
+    const float value = 1;
+    return r->index == 2 ? sd_replica_write(r, *arena, 4000000, 1, &value, e) : SODET_OK;
+}
+
+static void agreed(const char *devices)
+{
+    sd_config *cfg;
+    sd_device_pool *pool = opens(devices, 3, &cfg);
+    const sd_segments segments = {.param_elements = 4000001, .frozen_elements = 4000001};
+    CHECK_OK(sd_device_pool_arenas(pool, &segments, true, 2, &err));
+    CHECK_OK(sd_device_pool_agree(pool, true, &err));
+    uint32_t arena = SD_ARENA_GRAD;
+    CHECK_OK(sd_device_pool_run(pool, spoil, &arena, &err));
+    CHECK_OK(sd_device_pool_agree(pool, true, &err)); /* every device has gradients of its own */
+    arena = SD_ARENA_FROZEN;
+    CHECK_OK(sd_device_pool_run(pool, spoil, &arena, &err));
+    CHECK_OK(sd_device_pool_agree(pool, false, &err));
+    CHECK_FAILS(sd_device_pool_agree(pool, true, &err), SODET_E_DEVICE, "frozen of cpu:0 replica 2");
+    arena = SD_ARENA_STATE + 1;
+    CHECK_OK(sd_device_pool_run(pool, spoil, &arena, &err));
+    CHECK_FAILS(sd_device_pool_agree(pool, false, &err), SODET_E_DEVICE, "optimizer 1 of cpu:0 replica 2");
+    sd_device_pool_close(pool);
+    sd_config_close(cfg);
+}
+
 int main(void)
 {
     refuses("ref:x0", "1 to 64");
@@ -215,6 +244,7 @@ int main(void)
     sd_config_close(cfg);
     together("ref:x2");
     together("cpu:x2");
+    agreed("cpu:x3");
     silent();
-    return check_done(40);
+    return check_done(50);
 }
