@@ -19,8 +19,6 @@ static const struct {
 #undef OPCASES
 };
 
-/* Operators that `cpu` does not have; another one that is missing fails. */
-static const char *const cpu_lacks[] = {NULL};
 /* Rows without a case here, and where they are tested. */
 static const char *const tested_elsewhere[] = {"all_reduce", /* tests/device/host_group.c: needs several devices */
                                                "all_gather", NULL};
@@ -38,7 +36,7 @@ struct opcase {
     const opcase_entry *entry;
     sodet_graph *g;
     operand operand[MOST_OPERANDS];
-    uint32_t n_operands, n_results;
+    uint32_t n_operands, n_results, n_nodes; /* n_nodes: before the losses */
     sodet_value result[MOST_RESULTS];
     bool differentiated;
 };
@@ -242,6 +240,7 @@ static sodet_graph *build(opcase *c, const opcase_entry *e)
     *c = (opcase){.entry = e, .g = running_graph(!(e->flags & OP_INFERENCE))};
     sodet_graph *g = c->g;
     e->build(c);
+    c->n_nodes = sodet_graph_node_count(g);
     bool learns = !(e->flags & (OP_INFERENCE | OP_NO_GRADIENT)) && has_parameters(g), terms = false;
     for (uint32_t i = 0; i < c->n_results; i++) {
         char name[32];
@@ -419,12 +418,63 @@ static bool listed(const char *const *list, const char *name)
     return false;
 }
 
-static bool is_lacking(const char *text)
+/* ---- the matrix ---- */
+static const char *const op_names[] = {
+    "none",
+#define OP(name, parts) #name,
+#include "kernels/ops.def"
+#undef OP
+};
+enum { RAN, SKIPPED, FAILED, OUTCOMES };
+static const char *outcome_of = "cpu"; /* the backend that is counted */
+static uint32_t outcomes[SODET_OP_COUNT][OUTCOMES];
+
+/* The operators of a case are those that it builds, not those of the loss behind them. */
+static void count_outcome(const opcase *c, int outcome)
 {
-    for (const char *const *name = cpu_lacks; *name; name++)
-        if (strstr(text, *name))
-            return true;
-    return false;
+    bool seen[SODET_OP_COUNT] = {false};
+    for (uint32_t i = 0; i < c->n_nodes; i++) {
+        const uint32_t op = sodet_graph_node(c->g, i)->op->id;
+        if (op < SODET_OP_COUNT && !seen[op])
+            outcomes[op][outcome]++;
+        if (op < SODET_OP_COUNT)
+            seen[op] = true;
+    }
+}
+
+static uint32_t may_be_skipped(const char *op)
+{
+    const char *path = check_source("tests/ops/skipped.txt");
+    FILE *f = path ? fopen(path, "r") : NULL;
+    char line[200], backend[64], name[64];
+    uint32_t most = 0, n;
+    CHECK(f != NULL);
+    while (f && fgets(line, sizeof line, f))
+        if (line[0] != '#' && sscanf(line, "%63s %63s %u", backend, name, &n) == 3 && strcmp(backend, outcome_of) == 0 &&
+            strcmp(name, op) == 0)
+            most = n;
+    if (f)
+        fclose(f);
+    return most;
+}
+
+static void print_matrix(void)
+{
+    uint32_t all[OUTCOMES] = {0};
+    printf("%-24s %5s %8s %7s\n", outcome_of, "run", "skipped", "failed");
+    for (uint32_t op = 1; op < SODET_OP_COUNT; op++) {
+        const uint32_t *o = outcomes[op];
+        if (!o[RAN] && !o[SKIPPED] && !o[FAILED])
+            continue;
+        printf("%-24s %5u %8u %7u\n", op_names[op], o[RAN], o[SKIPPED], o[FAILED]);
+        for (int i = 0; i < OUTCOMES; i++)
+            all[i] += o[i];
+        check_count();
+        if (o[SKIPPED] && o[SKIPPED] > may_be_skipped(op_names[op]))
+            check_fail("tests/ops/skipped.txt", 1, "%s: %u cases of %s were skipped, %u may be", outcome_of, o[SKIPPED], op_names[op],
+                       may_be_skipped(op_names[op]));
+    }
+    printf("%-24s %5u %8u %7u\n", "all", all[RAN], all[SKIPPED], all[FAILED]);
 }
 
 enum { MOST_ROUNDS = 3 };
@@ -443,6 +493,7 @@ static void run_case(const opcase_entry *e, const backends *b)
     sodet_err err = SODET_ERR_INIT;
     opcase c;
     int before = check_failures();
+    bool skipped = false;
     if (build(&c, e)) {
         bool special = e->data == OP_SPECIAL; /* what overflows in float need not in double */
         running *want = start(special ? b->ref : b->exact, &c, 0, &err);
@@ -452,11 +503,13 @@ static void run_case(const opcase_entry *e, const backends *b)
         for (const round_of *round = b->round; want && round < b->round + MOST_ROUNDS && round->r; round++) {
             running *got = start(round->r, &c, round->flags, &err);
             check_count();
+            if (!got && err.code == SODET_E_UNSUPPORTED && round->r != b->ref) {
+                printf("%s: %s leaves it out: %s\n", e->name, round->who, err.text); /* how often it may: print_matrix */
+                skipped = true;
+                continue;
+            }
             if (!got) {
-                if (err.code == SODET_E_UNSUPPORTED && is_lacking(err.text))
-                    check_skip(err.text);
-                else
-                    check_fail(__FILE__, __LINE__, "%s: %s: %s", e->name, round->who, err.text);
+                check_fail(__FILE__, __LINE__, "%s: %s: %s", e->name, round->who, err.text);
                 continue;
             }
             compare_all(&c, got, want, round->who);
@@ -468,6 +521,7 @@ static void run_case(const opcase_entry *e, const backends *b)
         }
         running_free(want);
     }
+    count_outcome(&c, check_failures() > before ? FAILED : skipped ? SKIPPED : RAN);
     if (check_failures() > before)
         printf("    case: %s (data from its name)\n", e->name);
     clear(&c);
@@ -559,12 +613,6 @@ static uint32_t grad_case(const opcase_entry *e, runner *exact)
 /* ---- coverage ---- */
 static int coverage(void)
 {
-    static const char *const names[] = {
-        "none",
-#define OP(name, parts) #name,
-#include "kernels/ops.def"
-#undef OP
-    };
     static const uint32_t parts[] = {
         0,
 #define OP(name, parts) parts,
@@ -584,10 +632,10 @@ static int coverage(void)
             clear(&c);
         }
     for (uint32_t op = 1; op < SODET_OP_COUNT; op++)
-        for (uint32_t part = 0; part < parts[op] && !listed(tested_elsewhere, names[op]); part++) {
+        for (uint32_t part = 0; part < parts[op] && !listed(tested_elsewhere, op_names[op]); part++) {
             check_count();
             if (seen[op][part] == 0)
-                check_fail("kernels/ops.def", (int)op, "operator %s, part %u, is in no case of tests/ops/", names[op], part);
+                check_fail("kernels/ops.def", (int)op, "operator %s, part %u, is in no case of tests/ops/", op_names[op], part);
         }
     return check_done(1);
 }
@@ -610,6 +658,7 @@ int main(int argc, char **argv)
     runner *opened[] = {runner_open("ref", true, 1), grad ? NULL : runner_open("ref", false, 1), NULL, NULL};
     backends b = {.exact = opened[0], .ref = opened[1]};
     if (on) {
+        outcome_of = on;
         narrow = strstr(on, ":bf16") ? 0x1p-9 * 10 : strstr(on, ":fp16") ? 0x1p-12 * 10 : 0;
         opened[2] = runner_open(on, false, 2);
         b.round[0] = (round_of){opened[2], RUNNING_GUARDS, "guarded"};
@@ -621,12 +670,14 @@ int main(int argc, char **argv)
         b.round[1] = (round_of){opened[2], RUNNING_GUARDS, "cpu, guarded"};
         b.round[2] = (round_of){opened[3], 0, "cpu, 3 threads"};
     }
-    uint32_t cases = 0, gradients = 0;
+    uint32_t cases = 0, gradients = 0, left_out = 0;
     for (const opcase_entry *e = table; e->name; e++) {
         if (only && !strstr(e->name, only))
             continue;
-        if (narrow > 0 && (e->data == OP_SPECIAL || e->data == OP_LARGE_MEAN)) /* 1000.5 and 1001 are one number in bf16 */
+        if (narrow > 0 && (e->data == OP_SPECIAL || e->data == OP_LARGE_MEAN)) { /* 1000.5 and 1001 are one number in bf16 */
+            left_out++;
             continue;
+        }
         cases++;
         if (grad)
             gradients += grad_case(e, b.exact);
@@ -635,6 +686,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof opened / sizeof opened[0]; i++)
         runner_close(opened[i]);
+    if (!grad)
+        print_matrix();
+    if (left_out)
+        printf("%u cases are of numbers that 16 bits do not hold\n", left_out);
     printf("%u cases, %u gradients checked by differences\n", cases, gradients);
     return check_done(only ? 0 : 1);
 }

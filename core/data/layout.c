@@ -429,7 +429,7 @@ static sodet_status write_sample(sd_layout *l, const sd_dataset *d, uint64_t i, 
     sd_text own = {0}; /* the sample's own file */
     const char *name = "", *shown = "";
     char path[PATH_MAX];
-    uint32_t width, height, written = 0;
+    uint32_t width = 0, height = 0, written = 0;
     sodet_status status = sd_dataset_locate(d, i, s, err);
     if (status == SODET_OK)
         status = size_of(l, s, &width, &height, err);

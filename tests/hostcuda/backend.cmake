@@ -16,22 +16,26 @@ endif()
 
 set(SODET_CUDA_HOST_ENV ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4" "HC_ABORT=1" PARENT_SCOPE)
 
-set(here ${SODET_TEST_ENV} "SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins" "HC_DEVICES=4")
-# The pixels of the loader, made on virtual GPUs.
-add_test(NAME cuda_host/data_pixels COMMAND ${CMAKE_BINARY_DIR}/tests/test_data_pixels --on cuda_host)
-set_tests_properties(cuda_host/data_pixels PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900)
-add_test(NAME cuda_host/replicas COMMAND ${CMAKE_BINARY_DIR}/tests/test_train_replicas --on cuda_host)
-set_tests_properties(cuda_host/replicas PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
-add_test(NAME cuda_host/times COMMAND ${CMAKE_BINARY_DIR}/tests/test_device_times --on cuda_host)
-add_test(NAME cuda_host/processes COMMAND ${CMAKE_BINARY_DIR}/tests/test_device_processes --on cuda_host)
-set_tests_properties(cuda_host/times cuda_host/processes PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900)
+# A line "labels: ..." counts as it does for other tests (tests/CMakeLists.txt).
+function(sodet_add_cuda_host_test name source)
+    add_test(NAME cuda_host/${name} COMMAND ${ARGN})
+    sodet_set_test(cuda_host/${name} ${source})
+    set_tests_properties(cuda_host/${name} PROPERTIES ENVIRONMENT
+        "${SODET_TEST_ENV};SODET_PLUGIN_PATH=${SODET_PLUGIN_OUTPUT}:${CMAKE_BINARY_DIR}/tests/plugins;HC_DEVICES=4")
+endfunction()
+set(replicas ${CMAKE_SOURCE_DIR}/tests/train/replicas.c)
+sodet_add_cuda_host_test(replicas ${replicas} ${CMAKE_BINARY_DIR}/tests/test_train_replicas --on cuda_host)
+sodet_add_cuda_host_test(o_38_rank_fails ${replicas} ${CMAKE_BINARY_DIR}/tests/test_train_replicas --on cuda_host --failing)
+sodet_add_cuda_host_test(times ${CMAKE_SOURCE_DIR}/tests/device/times.c ${CMAKE_BINARY_DIR}/tests/test_device_times --on cuda_host)
+sodet_add_cuda_host_test(processes ${CMAKE_SOURCE_DIR}/tests/device/processes.c ${CMAKE_BINARY_DIR}/tests/test_device_processes --on cuda_host)
+sodet_add_cuda_host_test(data_pixels ${CMAKE_SOURCE_DIR}/tests/data/pixels.c ${CMAKE_BINARY_DIR}/tests/test_data_pixels --on cuda_host)
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/*.sh)
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
-    add_test(NAME cuda_host/${name} COMMAND bash ${script})
-    set_tests_properties(cuda_host/${name} PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
+    sodet_add_cuda_host_test(${name} ${script} bash ${script})
 endforeach()
+sodet_add_cuda_host_test(learns ${CMAKE_SOURCE_DIR}/scripts/check_virtual_gpus ${CMAKE_SOURCE_DIR}/scripts/check_virtual_gpus
+    --build ${CMAKE_BINARY_DIR} --short cpu cuda_host:0,1)
 # The rehearsal of the day with a GPU.
-add_test(NAME cuda_host/gpu_check COMMAND ${CMAKE_SOURCE_DIR}/scripts/gpu_check --build ${CMAKE_BINARY_DIR} --device cuda_host --toy
-    --out ${CMAKE_BINARY_DIR}/gpu_report)
-set_tests_properties(cuda_host/gpu_check PROPERTIES ENVIRONMENT "${here}" TIMEOUT 900 LABELS big)
+sodet_add_cuda_host_test(gpu_check ${CMAKE_SOURCE_DIR}/scripts/gpu_check ${CMAKE_SOURCE_DIR}/scripts/gpu_check
+    --build ${CMAKE_BINARY_DIR} --device cuda_host --toy --out ${CMAKE_BINARY_DIR}/gpu_report)

@@ -1,19 +1,8 @@
 #!/usr/bin/env bash
 # labels: big
 # Whole runs on virtual GPUs (tests/hostcuda): recipes learn, 16 bits recover from an overflow, a run goes on with another number of
-# devices, a checkpoint is the same for every backend; which devices may be named (O-39); what running out of memory says (O-40); the last
-# batch that is smaller than the number of devices (O-36); a device without objects (O-37).
-. "$SODET_SOURCE/tests/cli/lib"
-conf=$SODET_SOURCE/conf
-tiny="input.size=64x64 dataset.shapes_train.size=64 dataset.shapes_train.count=64 dataset.shapes_val.size=64 dataset.shapes_val.count=16 train.batch=8 train.log_every=1 data.val= data.workers=1 run.threads=1"
-losses() { grep -o '"loss": [^,}]*' "$1/metrics.jsonl" | sed 's/.*: //'; }
-near() { # two runs, allowed share of the loss in each step, number of steps
-    checks=$((checks + 1))
-    paste <(losses "$1") <(losses "$2") | head -n "$4" | awk -v most="$3" -v least="$4" '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (!(d <= most)) bad = 1; n++ } END { exit bad || n < least }' ||
-        bad "losses of $1 and $2 differ by more than $3: $(paste <(losses "$1") <(losses "$2") | tr '\n' ';')"
-}
-ini=$conf/tinyssd_shapes.ini
-quarter="$tiny backbone.width=0.25"
+# devices, a checkpoint is the same for every backend.
+. "$SODET_SOURCE/tests/hostcuda/backend/lib"
 
 # ---- the seed's recipes ----
 run train "$ini" $quarter run.devices=cpu run.output=cpu --max-steps 24; is_code 0
@@ -52,28 +41,7 @@ run train "$ini" $quarter run.devices=cuda_host:0,1,2,3 run.output=cut --resume 
 run train "$ini" $quarter run.devices=cpu run.output=cut --resume cut --max-steps 24; is_code 0
 near four cut 2e-2 24
 run eval cut/last.safetensors data.val=shapes_val run.devices=cpu --json; is_code 0
-on_cpu=$(grep -o '"mAP": [^,}]*' <<<"$out")
+on_cpu=$(map_of)
 run eval cut/last.safetensors data.val=shapes_val run.devices=cuda_host:0,1,2 --json; is_code 0
-checks=$((checks + 1)); [ -n "$on_cpu" ] && [ "$on_cpu" = "$(grep -o '"mAP": [^,}]*' <<<"$out")" ] || bad "cpu and cuda_host evaluate the same weights otherwise: $on_cpu"
-
-# ---- O-36, O-37: three pictures and four devices; pictures without objects ----
-run train "$ini" $quarter dataset.shapes_train.count=3 run.devices=cuda_host:0,1,2,3 run.output=o36 --max-steps 3; is_code 0
-run train "$ini" $quarter dataset.shapes_train.count=3 run.devices=cpu run.output=o36-cpu --max-steps 3; is_code 0
-near o36-cpu o36 1e-3 3
-run train "$ini" $quarter "data.classes=circle" data.unknown_class=skip train.batch=2 run.devices=cuda_host:0,1 run.timeout=60 run.output=o37 --max-steps 12; is_code 0
-
-# ---- O-39: which devices ----
-for wrong in "0,0|named twice" "7|no device 7" "0,|nothing behind" "a|no index" "-1|no index" "|nothing behind the colon"; do
-    run train "$ini" $quarter "run.devices=cuda_host:${wrong%|*}" run.output=o39; is_code 2; err_has "${wrong#*|}"
-done
-checks=$((checks + 1)); [ ! -e o39 ] || bad "a run that names no device has left a folder"
-run train "$ini" $quarter "run.devices=cuda_host:3, 1" run.output=o39 --max-steps 1; is_code 0; err_has "cuda_host:3"
-HC_DEVICES=0 run train "$ini" $quarter run.devices=cuda_host run.output=none; is_code 2; err_has "devices = cpu"
-
-# ---- O-40: out of memory ----
-HC_MEM_MB=120 run train "$ini" $quarter input.size=256x256 backbone.width=1 train.batch=64 run.devices=cuda_host run.output=o40
-is_code 2; err_has "MiB free"; err_has "train.batch ="
-fits=$(grep -o 'train.batch = [0-9]* fits' <<<"$err" | grep -o '[0-9]*')
-checks=$((checks + 1)); [ -n "$fits" ] && [ "$fits" -lt 64 ] || bad "no batch is said to fit"
-HC_MEM_MB=120 run train "$ini" $quarter input.size=256x256 backbone.width=1 train.batch="${fits:-1}" run.devices=cuda_host run.output=o40 --max-steps 1; is_code 0
-finish 59
+same_map "$on_cpu"
+finish 33
