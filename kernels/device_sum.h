@@ -28,7 +28,7 @@ template <class P> static __device__ __forceinline__ P device_block_sum(const P 
     if (t == 0)
         for (unsigned k = RUN; k < n; k += RUN)
             part[0].merge(part[k]);
-    return part[0];
+    return part[t]; /* not part[0], which thread 0 is still adding to */
 }
 
 #endif
