@@ -236,11 +236,7 @@ static sodet_status print_json(const bench *b, sodet_err *err)
         sd_text_printf(&t, "}");
     }
     sd_text_printf(&t, "\n ]}\n");
-    sodet_status s = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
-    if (s == SODET_OK)
-        fputs(t.text, stdout);
-    sd_text_free(&t);
-    return s;
+    return sd_cli_say(&t, err);
 }
 
 static sodet_status measure(bench *b, double seconds, sodet_err *err)

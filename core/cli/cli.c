@@ -367,6 +367,15 @@ static void help_flag(void *context, uint32_t group, const sd_flag *flag)
     sd_text_printf(h->out, "  %-24s %s\n", head, flag->help);
 }
 
+sodet_status sd_cli_say(sd_text *t, sodet_err *err)
+{
+    const sodet_status s = t->failed ? SODET_FAIL(err, SODET_E_MEMORY, "no memory for what was to be printed") : SODET_OK;
+    if (s == SODET_OK && t->text)
+        fputs(t->text, stdout);
+    sd_text_free(t);
+    return s;
+}
+
 void sd_cli_help(const sd_command *command, sd_text *out)
 {
     help h = {out, SD_FLAG_OWN};

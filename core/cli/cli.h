@@ -73,6 +73,8 @@ sodet_status sd_cli_flag_uint(const sd_cli *cli, const char *name, uint64_t leas
 sodet_status sd_cli_parse(sd_cli *cli, const sd_command *command, int argc, char **argv, sodet_err *err);
 void sd_cli_free(sd_cli *cli);
 void sd_cli_help(const sd_command *command, sd_text *out);
+/* Prints a text, all of it or, where memory ran out while it was put together, none; frees it. */
+sodet_status sd_cli_say(sd_text *t, sodet_err *err);
 /* Every flag that the command knows, in the order of its help: its own, those of all commands, short forms of keys. */
 enum { SD_FLAG_OWN, SD_FLAG_COMMON, SD_FLAG_SHORT };
 typedef void sd_cli_visit(void *context, uint32_t group, const sd_flag *flag);

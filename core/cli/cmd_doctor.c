@@ -356,10 +356,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     look_at_disk(&d);
     if (d.json)
         sd_text_printf(&d.out, "\n], \"notes\": %" PRIu64 ", \"bad\": %" PRIu64 "}\n", d.noted, d.bad);
-    sodet_status s = d.out.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
-    if (s == SODET_OK)
-        fputs(d.out.text, stdout);
-    sd_text_free(&d.out);
+    sodet_status s = sd_cli_say(&d.out, err);
     if (s == SODET_OK && d.bad)
         s = SODET_FAIL(err, SODET_E_INVALID, "%" PRIu64 " of %" PRIu64 " checks are bad", d.bad, d.n);
     return s;

@@ -109,11 +109,7 @@ static sodet_status print_json(const sd_validation *v, const sd_infer_stats *sta
                    (unsigned long long)stats->missing);
     sd_json_write_double(&t, stats->seconds);
     sd_text_printf(&t, "}\n");
-    sodet_status s = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
-    if (s == SODET_OK)
-        fputs(t.text, stdout);
-    sd_text_free(&t);
-    return s;
+    return sd_cli_say(&t, err);
 }
 
 static sodet_status run_network(sd_cli *cli, const char *weights, sodet_err *err)

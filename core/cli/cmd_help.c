@@ -87,9 +87,7 @@ static sodet_status run_one(const char *word, sodet_err *err)
     if (command) {
         sd_text text = {0};
         sd_cli_help(command, &text);
-        fputs(text.failed ? "" : text.text, stdout);
-        sd_text_free(&text);
-        return SODET_OK;
+        return sd_cli_say(&text, err);
     }
     for (int i = 0; sd_help_topics[i].name; i++) {
         if (strcmp(sd_help_topics[i].name, word) == 0) {
@@ -150,11 +148,7 @@ static sodet_status print_made(const sd_cli *cli, sodet_err *err)
     }
     if (!shell)
         sd_man(command, &text);
-    sodet_status s = text.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
-    if (s == SODET_OK)
-        fputs(text.text, stdout);
-    sd_text_free(&text);
-    return s;
+    return sd_cli_say(&text, err);
 }
 
 static void words(sd_text *out)

@@ -56,17 +56,12 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
         sd_text_printf(&text, "\n]}\n");
     else if (l.n == 0)
         sd_text_printf(&text, "no plugins found\n");
-    if (text.failed) {
-        sd_text_free(&text);
-        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
-    }
-    fputs(text.text, stdout);
-    sd_text_free(&text);
-    if (!cli->json && l.n == 0) {
+    const sodet_status s = sd_cli_say(&text, err);
+    if (s == SODET_OK && !cli->json && l.n == 0) {
         for (const char *const *f = sd_plugin_folders(); *f; f++)
             fprintf(stderr, "looked in %s\n", *f);
     }
-    return SODET_OK;
+    return s;
 }
 
 static void words(sd_text *out)

@@ -244,11 +244,7 @@ static sodet_status print_json(const summary *s, sodet_err *err)
         sd_text_printf(&t, "}");
     }
     sd_text_printf(&t, "}\n");
-    sodet_status status = t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
-    if (status == SODET_OK)
-        fputs(t.text, stdout);
-    sd_text_free(&t);
-    return status;
+    return sd_cli_say(&t, err);
 }
 
 static sodet_status run(sd_cli *cli, sodet_err *err)

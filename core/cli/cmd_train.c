@@ -13,7 +13,7 @@ static void on_started(void *context)
     ((sd_cli *)context)->started = true;
 }
 
-static void print_json(const sd_train_result *r)
+static sodet_status print_json(const sd_train_result *r, sodet_err *err)
 {
     sd_text t = {0};
     sd_text_printf(&t, "{\"folder\": ");
@@ -48,8 +48,7 @@ static void print_json(const sd_train_result *r)
     sd_text_printf(&t, ", \"best_checkpoint\": ");
     sd_json_write_string(&t, r->best_checkpoint);
     sd_text_printf(&t, "}\n");
-    fputs(t.failed ? "" : t.text, stdout);
-    sd_text_free(&t);
+    return sd_cli_say(&t, err);
 }
 
 static void print_text(const sd_train_result *r)
@@ -76,7 +75,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     if (s == SODET_OK)
         s = sd_train(cfg, &o, result, err);
     if (s == SODET_OK && cli->json)
-        print_json(result);
+        s = print_json(result, err);
     else if (s == SODET_OK && !cli->quiet)
         print_text(result);
     if (s == SODET_OK && !result->stopped && sd_config_core(cfg)->run.report)

@@ -707,8 +707,10 @@ sodet_status sd_data_adopt(sd_cli *cli, sodet_err *err)
     if (status == SODET_OK)
         status = write_ini(&a, list, err);
     if (status == SODET_OK)
-        printf("%s  %s trains TinySSD at %ux%u: sodet data check %s, then sodet train %s\n", a.report.text ? a.report.text : "", a.ini,
-               input_side(&a), input_side(&a), a.ini, a.ini);
+        sd_text_printf(&a.report, "  %s trains TinySSD at %ux%u: sodet data check %s, then sodet train %s\n", a.ini, input_side(&a),
+                       input_side(&a), a.ini, a.ini);
+    if (status == SODET_OK)
+        status = sd_cli_say(&a.report, err);
     close_sets(&a);
     sd_free(a.scales);
     sd_text_free(&a.report);

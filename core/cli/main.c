@@ -88,8 +88,7 @@ int main(int argc, char **argv)
     if (s == SODET_OK && cli.help) {
         sd_text text = {0};
         sd_cli_help(command, &text);
-        fputs(text.failed ? "" : text.text, stdout);
-        sd_text_free(&text);
+        s = sd_cli_say(&text, &err);
     } else if (s == SODET_OK) {
         s = command->run(&cli, &err);
     }
