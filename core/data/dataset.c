@@ -580,7 +580,10 @@ sodet_status sd_dataset_locate(const sd_dataset *d, uint64_t i, sodet_sample *s,
         return status;
     const sd_item *item = &d->items[i];
     const sd_dataset_part *part = &d->parts[item->part];
-    return part->ops->pixels(part->self, item->row, s, err);
+    status = part->ops->pixels(part->self, item->row, s, err);
+    if (status == SODET_OK && s->broken != SODET_OK) /* the path is lost: what reads files without decoding them would find none */
+        status = SODET_FAIL(err, s->broken, "%s: no memory", item->id);
+    return status;
 }
 
 sodet_status sd_dataset_load(const sd_dataset *d, uint64_t i, sodet_sample *s, sodet_err *err)
