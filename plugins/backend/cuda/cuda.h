@@ -52,8 +52,8 @@ typedef struct cuda_device {
     cudaEvent_t *expected; /* of collectives that are put on the stream, in their order; [first_expected, n_expected) */
     uint64_t first_expected, n_expected, expected_capacity;
     cuda_conv *conv;
-    uint64_t n_convs, conv_capacity;
-    uint64_t measured; /* convolutions, since that was told last */
+    uint64_t n_convs, conv_capacity, convs_told; /* convs_told: those that say_determinism has counted */
+    uint64_t measured;                           /* convolutions, since that was told last */
     cuda_stage stage[CUDA_STAGES];
     uint32_t next_stage;
     struct cuda_program *programs; /* whose runs may be under way */

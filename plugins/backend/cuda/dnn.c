@@ -256,7 +256,7 @@ static bool take(const made_plan *m, cudnnBackendDescriptor_t *configuration, co
         taken->parts.of[taken->parts.n++] = taken->plan = p.of[--p.n];
         taken->zeros_at = zeros_at;
         *configuration = NULL;
-        *out = (dnn_plan){.workspace = workspace, .handle = taken};
+        *out = (dnn_plan){.workspace = workspace, .handle = taken, .varying = why->varying};
         snprintf(out->text, sizeof out->text, "%sengine %" PRId64, list, e.index);
     }
     dnn_parts_free(&p);

@@ -42,6 +42,7 @@ typedef struct dnn_plan {
     uint64_t workspace; /* bytes, at most the limit */
     char text[64];      /* "engine 17" and, where the fallback list was needed, "fallback engine 3" */
     void *handle;       /* dnn.c's */
+    uint32_t varying;   /* configurations before this one that were passed over because they are not deterministic */
 } dnn_plan;
 /* What cuDNN refuses is an error that names the convolution and cuDNN's reason. */
 sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err);

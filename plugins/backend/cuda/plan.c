@@ -130,6 +130,23 @@ static void choose_kernel(cuda_plan *p, cuda_node *n)
     snprintf(n->text, sizeof n->text, "own, channels last");
 }
 
+/* What `deterministic = yes` costs, once for each set of convolutions: it is known which are affected, not how slow they get. */
+static void say_determinism(cuda_device *d)
+{
+    uint32_t other = 0, fallback = 0;
+    const uint64_t first = d->convs_told;
+    for (; d->convs_told < d->n_convs; d->convs_told++) {
+        const dnn_plan *plan = &d->conv[d->convs_told].plan;
+        other += plan->varying > 0;
+        fallback += plan->varying > 0 && strncmp(plan->text, "fallback", 8) == 0;
+    }
+    if (d->config->deterministic && d->rank == 0 && d->n_convs > first)
+        sd_log(SD_LOG_INFO,
+               "deterministic = yes: of %llu convolutions and gradients, %u take a later engine of cuDNN than its first choice (%u of them "
+               "one of its fallback list), which may be slower",
+               (unsigned long long)(d->n_convs - first), other, fallback);
+}
+
 static sodet_status choose(cuda_plan *p, sodet_err *err)
 {
     for (uint32_t i = 0; i < p->n_nodes; i++) {
@@ -151,6 +168,7 @@ static sodet_status choose(cuda_plan *p, sodet_err *err)
             p->value[node->out[o].id].home = (uint8_t)home;
         }
     }
+    say_determinism(p->device);
     return SODET_OK;
 }
 
