@@ -107,8 +107,9 @@ static sodet_status print_layers(const sodet_graph *g, const sd_segments *segmen
 static sodet_status add_update(const sd_cli_network *net, const sd_segments *segments, sodet_graph **out, sodet_err *err)
 {
     sd_slots slots;
+    const sd_update_options o = {.scaled = sd_loss_scaled(net->core), .world = 1, .losses = net->core->optimizer.accumulate};
     sodet_status s = sd_slots_of(&net->core->optimizer, &slots, err);
-    return s == SODET_OK ? sd_update_build(&net->core->optimizer, &slots, segments, sd_loss_scaled(net->core), out, err) : s;
+    return s == SODET_OK ? sd_update_build(&net->core->optimizer, &slots, segments, &o, out, err) : s;
 }
 
 static void print_json(const sd_cli_network *net, const estimate *e, bool training, uint32_t batch)

@@ -104,8 +104,11 @@ static sodet_status plan_training(summary *s, sodet_err *err)
         status = sd_cli_training_graph(&s->net, devices, &shape, &segments, &gradient, err);
     if (status == SODET_OK)
         status = plan(s, gradient, &s->training, false, err);
+    const sd_update_options o = {.scaled = sd_loss_scaled(core),
+                                 .world = devices,
+                                 .losses = core->optimizer.accumulate * (gradient ? sd_graph_loss_count(gradient) : 1)};
     if (status == SODET_OK)
-        status = sd_update_build(&core->optimizer, &slots, &segments, sd_loss_scaled(core), &update, err);
+        status = sd_update_build(&core->optimizer, &slots, &segments, &o, &update, err);
     if (status == SODET_OK)
         status = plan(s, update, &s->training, false, err);
     if (status == SODET_OK && slots.accumulator != UINT32_MAX) {

@@ -487,6 +487,17 @@ sodet_status sd_replica_download_reals(sd_replica *r, const void *from, uint64_t
     return SODET_OK;
 }
 
+sodet_status sd_replica_copy(sd_replica *r, void *to, uint64_t to_offset, const void *from, uint64_t from_offset, uint64_t bytes,
+                             sodet_err *err)
+{
+    if (r->ops->copy)
+        return r->ops->copy(r->device, to, to_offset, from, from_offset, bytes, err);
+    sodet_status s = staging(r, bytes, err);
+    if (s == SODET_OK)
+        s = r->ops->download(r->device, from, from_offset, r->staging, bytes, err);
+    return s == SODET_OK ? r->ops->upload(r->device, to, to_offset, r->staging, bytes, err) : s;
+}
+
 static sodet_status in_arena(const sd_replica *r, uint32_t arena, uint64_t offset, uint64_t n, sodet_err *err)
 {
     uint64_t have = arena < SD_ARENA_COUNT ? r->arena[arena].elements : 0;

@@ -74,6 +74,9 @@ sodet_status sd_replica_read(sd_replica *r, uint32_t arena, uint64_t offset, uin
 sodet_status sd_replica_write(sd_replica *r, uint32_t arena, uint64_t offset, uint64_t n, const float *values, sodet_err *err);
 /* Device memory <-> host, converting where a real has 8 bytes; `at`: from address(). */
 sodet_status sd_replica_upload_reals(sd_replica *r, void *to, uint64_t first, uint64_t n, const float *values, sodet_err *err);
+/* Bytes of device memory to other device memory, in order with runs. */
+sodet_status sd_replica_copy(sd_replica *r, void *to, uint64_t to_offset, const void *from, uint64_t from_offset, uint64_t bytes,
+                             sodet_err *err);
 sodet_status sd_replica_download_reals(sd_replica *r, const void *from, uint64_t first, uint64_t n, float *out, sodet_err *err);
 
 /* Planned bytes of one device: arenas, the work arena, the programs' own. */

@@ -236,6 +236,57 @@ sodet_status sd_program_read(sd_program *p, const char *output, void *to, uint64
     return p->replica->ops->download(p->replica->device, at, 0, to, elements * sizeof(int32_t), err);
 }
 
+sodet_status sd_program_take(sd_program *p, const char *input, uint64_t first, const void *from, uint64_t from_first, uint64_t n,
+                             sodet_err *err)
+{
+    const sodet_value v = sd_graph_find_input(p->graph, input);
+    const uint64_t all = v.id ? (uint64_t)sodet_elements(&sodet_graph_value(p->graph, v)->shape) : 0, real = p->replica->real_size;
+    const sodet_shape *shape;
+    void *at;
+    sodet_status s = locate(p, v, input, "input", all, &shape, &at, err);
+    if (s == SODET_OK && (first > all || n > all - first))
+        s = SODET_FAIL(err, SODET_E_INTERNAL, "input \"%s\" has no elements %llu to %llu", input, (unsigned long long)first,
+                       (unsigned long long)(first + n));
+    return s == SODET_OK ? sd_replica_copy(p->replica, at, first * real, from, from_first * real, n * real, err) : s;
+}
+
+sodet_status sd_program_pass(sd_program *from, const char *output, sd_program *p, const char *input, uint64_t first, uint64_t n,
+                             sodet_err *err)
+{
+    const sodet_shape *shape;
+    void *at;
+    sodet_status s = locate(from, sd_graph_find_output(from->graph, output), output, "output", n, &shape, &at, err);
+    return s == SODET_OK ? sd_program_take(p, input, first, at, 0, n, err) : s;
+}
+
+sodet_status sd_program_give(sd_program *p, const char *input, void *to, uint64_t to_first, uint64_t n, sodet_err *err)
+{
+    const uint64_t real = p->replica->real_size;
+    const sodet_shape *shape;
+    void *at;
+    sodet_status s = locate(p, sd_graph_find_input(p->graph, input), input, "input", n, &shape, &at, err);
+    return s == SODET_OK ? sd_replica_copy(p->replica, to, to_first * real, at, 0, n * real, err) : s;
+}
+
+sodet_status sd_program_fetch(sd_program *p, const char *output, uint32_t slot, uint64_t elements, sodet_err *err)
+{
+    const sodet_shape *shape;
+    void *at;
+    sodet_status s = locate(p, sd_graph_find_output(p->graph, output), output, "output", elements, &shape, &at, err);
+    return s == SODET_OK && p->replica->ops->fetch
+               ? p->replica->ops->fetch(p->replica->device, slot, at, 0, elements * p->replica->real_size, err)
+               : s;
+}
+
+sodet_status sd_program_fetched(sd_program *p, const char *output, uint32_t slot, float *to, uint64_t elements, sodet_err *err)
+{
+    if (!p->replica->ops->fetch)
+        return sd_program_read(p, output, to, elements, err);
+    if (p->replica->real_size != sizeof *to)
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED, "results that are read later are float32");
+    return p->replica->ops->fetched(p->replica->device, slot, to, elements * sizeof *to, err);
+}
+
 bool sd_program_has_input(const sd_program *p, const char *name)
 {
     return sd_graph_find_input(p->graph, name).id != 0;

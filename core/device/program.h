@@ -30,6 +30,17 @@ sodet_status sd_program_write(sd_program *p, const char *input, const void *data
 /* A part of an I32 input that holds bytes. */
 sodet_status sd_program_write_bytes(sd_program *p, const char *input, uint64_t first, const void *data, uint64_t bytes, sodet_err *err);
 sodet_status sd_program_read(sd_program *p, const char *output, void *to, uint64_t elements, sodet_err *err);
+/* Elements [first, first + n) of a float input from device memory: an arena, or an output of another program (n is all of that). */
+sodet_status sd_program_take(sd_program *p, const char *input, uint64_t first, const void *from, uint64_t from_first, uint64_t n,
+                             sodet_err *err);
+sodet_status sd_program_pass(sd_program *from, const char *output, sd_program *p, const char *input, uint64_t first, uint64_t n,
+                             sodet_err *err);
+/* Elements [0, n) of a float input back to device memory. */
+sodet_status sd_program_give(sd_program *p, const char *input, void *to, uint64_t to_first, uint64_t n, sodet_err *err);
+/* A float output that is read later, with slot < SODET_FETCHES: what it is when everything before is done. Without fetch() in the backend it
+ * is read when it is asked for. */
+sodet_status sd_program_fetch(sd_program *p, const char *output, uint32_t slot, uint64_t elements, sodet_err *err);
+sodet_status sd_program_fetched(sd_program *p, const char *output, uint32_t slot, float *to, uint64_t elements, sodet_err *err);
 bool sd_program_has_input(const sd_program *p, const char *name);
 bool sd_program_has_output(const sd_program *p, const char *name);
 /* node_seconds: [nodes], added to; NULL: not timed. */

@@ -26,8 +26,7 @@ sodet_status sd_add_buckets(sodet_graph *g, const sd_segments *s, sodet_err *err
             uint64_t first = g->n_nodes;
             g->layer = "bucket";
             sodet_value range = sd_graph_arena(g, SODET_STORE_GRAD, 0, end - begin);
-            if (sd_value_at(g, range))
-                sd_value_at(g, range)->info.offset = begin;
+            sd_graph_arena_at(g, range, begin);
             const sodet_all_reduce_attr attr = {.in_place = 1, .bucket = ++n_buckets};
             (void)sodet_apply(g, &sodet_op_all_reduce, &attr, &range, 1);
             g->layer = NULL;

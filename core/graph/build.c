@@ -305,6 +305,12 @@ sodet_value sd_graph_arena(sodet_graph *g, uint32_t store, uint32_t slot, uint64
     return v;
 }
 
+void sd_graph_arena_at(sodet_graph *g, sodet_value arena, uint64_t offset)
+{
+    if (sd_value_at(g, arena))
+        sd_value_at(g, arena)->info.offset = offset;
+}
+
 /* ---- nodes ---- */
 
 void sodet_add_node(sodet_graph *g, const sodet_op *op, uint32_t part, const void *attr, const sodet_value *in, uint32_t n_in,

@@ -83,6 +83,8 @@ sodet_status sd_graph_bind(sodet_graph *g, const sd_segments *segments, sodet_er
 
 /* A whole arena as a value, for the optimizer's graph: [elements] F32. store: PARAM, FROZEN, GRAD or STATE with slot. */
 sodet_value sd_graph_arena(sodet_graph *g, uint32_t store, uint32_t slot, uint64_t elements);
+/* It begins at that element of the arena. */
+void sd_graph_arena_at(sodet_graph *g, sodet_value arena, uint64_t offset);
 
 /* ---- memory ---- */
 /* Gives every buffer of the plan its offset: by liveness, first fit by size for SODET_LIFE_RUN. */

@@ -96,8 +96,44 @@ static sodet_status finish(sodet_graph *g, sodet_status s, sodet_graph **out, so
     return s;
 }
 
-sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, bool scaled, sodet_graph **out,
-                             sodet_err *err)
+void sd_buffer_range(const sd_segments *segments, uint64_t *first, uint64_t *n)
+{
+    uint64_t last = 0;
+    *first = UINT64_MAX;
+    for (uint32_t i = 0; i < segments->n; i++) {
+        const sd_segment *x = &segments->segment[i];
+        if (!x->buffer)
+            continue;
+        *first = x->offset < *first ? x->offset : *first;
+        last = x->offset + x->n > last ? x->offset + x->n : last;
+    }
+    *n = *first == UINT64_MAX ? 0 : last - *first;
+}
+
+/* 1 where every loss of every device is finite: x - x is 0 for no other number. */
+static sodet_value losses_are_finite(sodet_graph *g, sodet_value loss, uint32_t world)
+{
+    sodet_value bad = sodet_reshape(g, sodet_sum(g, sodet_ne(g, sodet_sub(g, loss, loss), sodet_scalar(g, 0)), 0), 1, (const int64_t[]){1});
+    if (world > 1)
+        bad = sodet_all_reduce(g, bad);
+    return sodet_eq(g, bad, sodet_scalar(g, 0));
+}
+
+/* The forward pass of a training graph moves running statistics: they are put back where the step is not made. */
+static void put_back(sodet_graph *g, const sd_segments *segments, sodet_value ok, sodet_value none)
+{
+    uint64_t first, n;
+    sd_buffer_range(segments, &first, &n);
+    if (!n)
+        return;
+    const sodet_shape shape = sodet_shape_make(SODET_F32, 1, (int64_t)n, 0, 0, 0);
+    const sodet_value kept = sodet_input(g, "kept", &shape), buffers = sd_graph_arena(g, SODET_STORE_FROZEN, 0, n);
+    sd_graph_arena_at(g, buffers, first);
+    sodet_ema_update(g, buffers, kept, none, sodet_sub(g, sodet_scalar(g, 1), ok));
+}
+
+sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, const sd_update_options *o,
+                             sodet_graph **out, sodet_err *err)
 {
     *out = NULL;
     if (!segments->n_trainable)
@@ -107,10 +143,11 @@ sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, c
                           (unsigned long long)segments->param_elements);
     const sd_optimizer *rule = sd_optimizer_of(c);
     sodet_graph *g;
-    sodet_status s = sd_graph_create(&(sd_graph_options){.world = 1}, &g, err);
+    sodet_status s = sd_graph_create(&(sd_graph_options){.world = o->world}, &g, err);
     if (s != SODET_OK)
         return s;
     sodet_enter(g, "update");
+    const sodet_shape losses = sodet_shape_make(SODET_F32, 1, o->losses, 0, 0, 0);
     sodet_shape one = sodet_shape_make(SODET_F32, 1, 1, 0, 0, 0), many = sodet_shape_make(SODET_F32, 1, rule->n_hyper, 0, 0, 0);
     sodet_update u = {.struct_size = sizeof u};
     s = segment_table(g, c, segments, &u.start, &u.factor, err);
@@ -119,13 +156,14 @@ sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, c
     u.grad = slots->accumulator == UINT32_MAX ? sd_graph_arena(g, SODET_STORE_GRAD, 0, n)
                                               : sd_graph_arena(g, SODET_STORE_STATE, slots->accumulator, n);
     u.hyper = sodet_input(g, "hyper", &many);
-    sodet_value finite, norm, loss_ok = sodet_input(g, "ok", &one), scale = SODET_NONE;
+    sodet_value finite, norm, loss = sodet_input(g, "loss", &losses), scale = SODET_NONE;
+    const sodet_value loss_ok = losses_are_finite(g, loss, o->world);
     sodet_value squares = sodet_square_sum(g, u.grad, SODET_NONE, SODET_NONE, 1, &finite);
-    u.ok = sodet_mul(g, finite, loss_ok);
+    u.ok = sodet_mul(g, sodet_mul(g, finite, loss_ok), sodet_input(g, "alive", &one));
     float count = (float)c->accumulate, limit = c->clip_norm > 0 ? (float)c->clip_norm : 3.4e38f;
     if (slots->accumulator != UINT32_MAX)
         scale = sodet_constant(g, &one, &count);
-    if (scaled) {
+    if (o->scaled) {
         const sodet_value unscale = sodet_input(g, "unscale", &one);
         scale = scale.id ? sodet_mul(g, scale, unscale) : unscale;
     }
@@ -139,8 +177,10 @@ sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, c
         float keep = (float)c->ema;
         sodet_ema_update(g, sd_graph_arena(g, SODET_STORE_STATE, slots->ema, n), p, sodet_constant(g, &one, &keep), u.ok);
     }
-    sodet_output(g, "norm", norm);
+    const float zero = 0;
+    put_back(g, segments, u.ok, sodet_constant(g, &one, &zero));
     sodet_output(g, "finite", u.ok);
+    sodet_output(g, "told", sodet_concat(g, (const sodet_value[]){sodet_reshape(g, norm, 1, (const int64_t[]){1}), u.ok, loss}, 3, 0));
     sodet_leave(g);
     return finish(g, s, out, err);
 }

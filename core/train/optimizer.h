@@ -2,9 +2,13 @@
  *
  * The update is a program of its own: gradients may be made several times (accumulation) before it runs once. Its inputs are
  *   "hyper" [n]    what the rule's hyper() gives for this step
- *   "ok"    [1]    1, or 0 if a loss was not finite: then nothing changes
- * and its outputs "norm" [1], the 2-norm of the gradients before clipping, and "finite": 1 if every gradient was and "ok" was 1. Where
- * it is 0, no parameter and no state has changed. */
+ *   "loss"  [n]    every term of every micro-batch, as this device has it
+ *   "alive" [1]    1; 0 where a step before this one was not made, so that this one is not either
+ *   "kept"  [n]    buffers (running statistics) before the step; there if the network has any
+ *   "unscale" [1]  1 over the factor of the loss; there if it is scaled
+ * and its outputs "finite" [1]: 1 if it was alive and every gradient and, on all devices, every loss was finite; and "told" [2 + n]: the
+ * 2-norm of the gradients before clipping, `finite`, `loss`. Where `finite` is 0, no parameter and no state has changed, and buffers are
+ * again what they were: nobody has to look before the next step begins. */
 #ifndef SD_TRAIN_OPTIMIZER_H
 #define SD_TRAIN_OPTIMIZER_H
 
@@ -34,9 +38,15 @@ sodet_status sd_slots_of(const sd_optimizer_cfg *c, sd_slots *out, sodet_err *er
 /* The factors of [optimizer] bias_lr, bias_decay, norm_decay and lr_factors, and those of the layers, for segment i: lr and decay. */
 void sd_optimizer_factors(const sd_optimizer_cfg *c, const sd_segment *s, float *lr, float *decay);
 
-/* scaled: gradients are a factor too large; input "unscale" [1] is one over it. */
-sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, bool scaled, sodet_graph **out,
-                             sodet_err *err);
+/* The stretch of the frozen arena that holds buffers; n 0: there are none. */
+void sd_buffer_range(const sd_segments *segments, uint64_t *first, uint64_t *n);
+typedef struct sd_update_options {
+    bool scaled;     /* gradients are a factor too large */
+    uint32_t world;  /* devices that reduce with each other */
+    uint32_t losses; /* terms times micro-batches, at least 1 */
+} sd_update_options;
+sodet_status sd_update_build(const sd_optimizer_cfg *c, const sd_slots *slots, const sd_segments *segments, const sd_update_options *o,
+                             sodet_graph **out, sodet_err *err);
 /* Micro-batch j = 1.. of a step: accumulator = mean of the first j gradients; input "keep" [1] is 1 - 1/j. */
 sodet_status sd_accumulate_build(const sd_slots *slots, const sd_segments *segments, sodet_graph **out, sodet_err *err);
 

@@ -14,10 +14,9 @@ typedef struct share {
     sd_program *gradient, *update, *accumulate;
     float *weight, *shared; /* [rows] */
     uint64_t weight_capacity, shared_capacity;
-    double term[SD_TERMS_MOST]; /* of the micro-batch that was run last */
-    float norm, finite;
-    void *buffers;   /* running statistics before the step */
-    uint64_t images; /* of the step */
+    double term[SD_TERMS_MOST]; /* of the micro-batch that was run last, if they are read at once */
+    float *told;                /* [2 + losses] of the update: norm, finite, losses */
+    uint64_t images;            /* of the step */
 } share;
 
 struct sd_stepper {
@@ -40,7 +39,10 @@ struct sd_stepper {
     const sd_batch *batch;
     uint64_t step;
     uint32_t micro; /* batch of the step, from 0 */
-    float hyper[SD_HYPER_MOST], ok, scale;
+    float hyper[SD_HYPER_MOST], scale;
+    bool now, alive; /* losses are read at once; nothing was begun before this step that is not known to be good */
+    uint32_t slot, losses;
+    uint64_t begun; /* steps */
 };
 
 /* ---- graphs ---- */
@@ -124,16 +126,9 @@ static sodet_status learn_segments(sd_stepper *s, sodet_err *err)
         status = check_patterns(s, &s->config.core->optimizer.freeze, "freeze", 0, err);
     if (status == SODET_OK)
         status = check_patterns(s, &s->config.core->optimizer.lr_factors, "lr_factors", ':', err);
-    uint64_t last = 0;
-    s->buffers_first = UINT64_MAX;
-    for (uint32_t i = 0; status == SODET_OK && i < s->segments.n; i++) {
-        const sd_segment *x = &s->segments.segment[i];
-        if (!x->buffer)
-            continue;
-        s->buffers_first = x->offset < s->buffers_first ? x->offset : s->buffers_first;
-        last = x->offset + x->n > last ? x->offset + x->n : last;
-    }
-    s->buffers_n = s->buffers_first == UINT64_MAX ? 0 : last - s->buffers_first;
+    if (status == SODET_OK)
+        sd_buffer_range(&s->segments, &s->buffers_first, &s->buffers_n);
+    s->losses = s->n_terms * s->config.core->optimizer.accumulate;
     return status;
 }
 
@@ -141,12 +136,13 @@ static sodet_status make_update(sd_replica *r, void *context, sodet_err *err)
 {
     sd_stepper *s = context;
     share *h = &s->shares[r->index];
-    h->buffers = sd_alloc((size_t)s->buffers_n, r->real_size);
-    if (!h->buffers)
-        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: a copy of the running statistics");
+    h->told = sd_alloc(2 + s->losses, sizeof *h->told);
+    if (!h->told)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the losses of a step");
+    const sd_update_options o = {.scaled = s->options.scaled, .world = s->n, .losses = s->losses};
     /* Graphs of the update need no plugin, so each device's thread makes its own. */
     sodet_graph *g;
-    sodet_status status = sd_update_build(&s->config.core->optimizer, &s->slots, &s->segments, s->options.scaled, &g, err);
+    sodet_status status = sd_update_build(&s->config.core->optimizer, &s->slots, &s->segments, &o, &g, err);
     if (status == SODET_OK)
         status = sd_program_make(r, g, SD_ARENA_PARAM, &h->update, err);
     if (status == SODET_OK && s->slots.accumulator != UINT32_MAX) {
@@ -224,7 +220,7 @@ void sd_stepper_close(sd_stepper *s)
     for (uint32_t i = 0; s->shares && i < s->n; i++) {
         sd_free(s->shares[i].weight);
         sd_free(s->shares[i].shared);
-        sd_free(s->shares[i].buffers);
+        sd_free(s->shares[i].told);
     }
     sd_segments_free(&s->segments);
     sd_free(s->shares);
@@ -438,8 +434,7 @@ static sodet_status gradient_job(sd_replica *r, void *context, sodet_err *err)
     sd_program *p = h->gradient;
     sodet_status status = SODET_OK;
     if (!s->micro && s->buffers_n)
-        status = r->ops->download(r->device, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first * r->real_size, h->buffers,
-                                  s->buffers_n * r->real_size, err);
+        status = sd_program_take(h->update, "kept", 0, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first, s->buffers_n, err);
     if (status == SODET_OK)
         status = write_batch(s, h, p, err);
     if (status == SODET_OK && s->options.scaled)
@@ -450,8 +445,10 @@ static sodet_status gradient_job(sd_replica *r, void *context, sodet_err *err)
     if (status == SODET_OK)
         status = sd_program_run(p, (uint64_t)s->config.core->run.seed + ((uint64_t)r->index << 40), s->step * k + s->micro, seconds, err);
     for (uint32_t i = 0; status == SODET_OK && i < s->n_terms; i++) {
-        float v;
-        status = sd_program_read(p, s->term_output[i], &v, 1, err);
+        float v = 0;
+        status = sd_program_pass(p, s->term_output[i], h->update, "loss", (uint64_t)s->micro * s->n_terms + i, 1, err);
+        if (status == SODET_OK && s->now)
+            status = sd_program_read(p, s->term_output[i], &v, 1, err);
         h->term[i] = (double)v;
     }
     if (status == SODET_OK && h->accumulate) {
@@ -463,45 +460,54 @@ static sodet_status gradient_job(sd_replica *r, void *context, sodet_err *err)
     return status;
 }
 
-/* The forward pass of a training graph moves running statistics: they are put back as they were before the step. */
-static sodet_status restore_buffers(sd_stepper *s, sd_replica *r, sodet_err *err)
-{
-    return s->buffers_n ? r->ops->upload(r->device, r->arena[SD_ARENA_FROZEN].memory, s->buffers_first * r->real_size,
-                                         s->shares[r->index].buffers, s->buffers_n * r->real_size, err)
-                        : SODET_OK;
-}
-
 static sodet_status update_job(sd_replica *r, void *context, sodet_err *err)
 {
     sd_stepper *s = context;
     share *h = &s->shares[r->index];
     uint32_t n = sd_optimizer_of(&s->config.core->optimizer)->n_hyper;
+    const float unscale = 1 / s->scale, one = 1;
     sodet_status status = sd_program_write(h->update, "hyper", s->hyper, n, err);
     if (status == SODET_OK)
-        status = sd_program_write(h->update, "ok", &s->ok, 1, err);
-    const float unscale = 1 / s->scale;
+        status = s->alive ? sd_program_write(h->update, "alive", &one, 1, err)
+                          : sd_program_pass(h->update, "finite", h->update, "alive", 0, 1, err);
     if (status == SODET_OK && s->options.scaled)
         status = sd_program_write(h->update, "unscale", &unscale, 1, err);
     if (status == SODET_OK)
         status = sd_program_run(h->update, 0, s->step, NULL, err);
     if (status == SODET_OK)
-        status = sd_program_read(h->update, "norm", &h->norm, 1, err);
-    if (status == SODET_OK)
-        status = sd_program_read(h->update, "finite", &h->finite, 1, err);
+        status = sd_program_fetch(h->update, "told", s->slot, 2 + s->losses, err);
     r->weights++;
-    return status == SODET_OK && !(h->finite > 0) ? restore_buffers(s, r, err) : status;
+    return status;
+}
+
+static sodet_status told_job(sd_replica *r, void *context, sodet_err *err)
+{
+    const sd_stepper *s = context;
+    const share *h = &s->shares[r->index];
+    return sd_program_fetched(h->update, "told", s->slot, h->told, 2 + s->losses, err);
 }
 
 /* ---- steps ---- */
-sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err)
+static void add_loss(const sd_stepper *s, sd_step *step)
+{
+    step->loss = 0;
+    for (uint32_t i = 0; i < s->n_terms; i++)
+        step->loss += step->term[i];
+    step->finite = isfinite(step->loss);
+    if (!step->finite)
+        step->normaliser = step->normaliser_before;
+}
+
+/* now: losses are read, which waits for every device. */
+static sodet_status begin_gradients(sd_stepper *s, const sd_batch *const *batches, sd_step *step, bool now, sodet_err *err)
 {
     uint64_t shares;
-    double before = step->normaliser;
+    step->normaliser_before = step->normaliser;
     count(s, batches, step, &shares);
-    step->loss = 0;
     memset(step->term, 0, sizeof step->term);
     s->step = step->step;
     s->scale = step->loss_scale > 0 ? (float)step->loss_scale : 1;
+    s->now = now;
     sodet_status status = SODET_OK;
     for (s->micro = 0; status == SODET_OK && s->micro < s->config.core->optimizer.accumulate; s->micro++) {
         s->batch = batches[s->micro];
@@ -516,38 +522,69 @@ sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches,
                 step->term[i] += s->shares[d].term[i];
         }
     }
-    for (uint32_t i = 0; i < s->n_terms; i++)
-        step->loss += step->term[i];
-    step->finite = isfinite(step->loss);
-    if (!step->finite)
-        step->normaliser = before;
     return status;
 }
 
-sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err)
+sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err)
+{
+    sodet_status status = begin_gradients(s, batches, step, true, err);
+    add_loss(s, step);
+    return status;
+}
+
+static sodet_status begin_update(sd_stepper *s, sd_step *step, bool alive, sodet_err *err)
 {
     const sd_optimizer_cfg *c = &s->config.core->optimizer;
     sd_optimizer_of(c)->hyper(c, step->lr, step->step + 1, s->hyper);
     s->step = step->step;
-    s->ok = step->finite ? 1 : 0;
-    sodet_status status = sd_device_pool_run(s->config.pool, update_job, s, err);
+    s->alive = alive;
+    s->slot = step->slot = (uint32_t)(s->begun++ % SODET_FETCHES);
+    return sd_device_pool_run(s->config.pool, update_job, s, err);
+}
+
+sodet_status sd_stepper_finish(sd_stepper *s, sd_step *step, sodet_err *err)
+{
+    s->slot = step->slot;
+    sodet_status status = sd_device_pool_run(s->config.pool, told_job, s, err);
     if (status != SODET_OK)
         return status;
-    step->norm = (double)s->shares[0].norm;
+    memset(step->term, 0, sizeof step->term);
+    for (uint32_t k = 0; k < s->losses; k++)
+        for (uint32_t d = 0; d < s->n; d++) {
+            /* In the order in which they were made: by micro-batch, device, term. */
+            const uint32_t micro = k / s->n_terms, i = k % s->n_terms;
+            step->term[i] += (double)s->shares[d].told[2 + micro * s->n_terms + i];
+        }
+    add_loss(s, step);
+    step->norm = (double)s->shares[0].told[0];
     for (uint32_t d = 0; d < s->n; d++)
-        step->finite = step->finite && s->shares[d].finite > 0;
+        step->finite = step->finite && s->shares[d].told[1] > 0;
+    if (!step->finite)
+        step->normaliser = step->normaliser_before;
     return SODET_OK;
+}
+
+sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err)
+{
+    sodet_status status = begin_update(s, step, true, err);
+    return status == SODET_OK ? sd_stepper_finish(s, step, err) : status;
+}
+
+sodet_status sd_stepper_begin_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, bool alone, sodet_err *err)
+{
+    sodet_status status = begin_gradients(s, batches, step, false, err);
+    return status == SODET_OK ? begin_update(s, step, alone, err) : status;
 }
 
 sodet_status sd_stepper_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err)
 {
-    double before = step->normaliser;
-    sodet_status status = sd_stepper_gradients(s, batches, step, err);
-    if (status == SODET_OK)
-        status = sd_stepper_update(s, step, err);
-    if (status == SODET_OK && !step->finite)
-        step->normaliser = before;
-    return status;
+    sodet_status status = sd_stepper_begin_step(s, batches, step, true, err);
+    return status == SODET_OK ? sd_stepper_finish(s, step, err) : status;
+}
+
+bool sd_stepper_runs_ahead(const sd_stepper *s)
+{
+    return sd_device_pool_replica(s->config.pool, 0)->ops->fetch && (2 + s->losses) * sizeof(float) <= SODET_FETCH_BYTES;
 }
 
 /* ---- who is to blame ---- */
@@ -601,7 +638,10 @@ static sodet_status blame_job(sd_replica *r, void *context, sodet_err *err)
     sd_program_free(p);
     if (!b->layer[0])
         blame_gradient(b->s, r, b->layer, sizeof b->layer, err);
-    return restore_buffers(b->s, r, err); /* a diagnosis that fails must not break the pool */
+    /* A diagnosis that fails must not break the pool. What was before the step is still in the update's input. */
+    return b->s->buffers_n ? sd_program_give(b->s->shares[0].update, "kept", r->arena[SD_ARENA_FROZEN].memory, b->s->buffers_first,
+                                             b->s->buffers_n, err)
+                           : SODET_OK;
 }
 
 void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out)

@@ -42,6 +42,9 @@ typedef struct sd_step {
     double lr;
     double normaliser; /* in and out: running mean of positives (ema); 0: begins with normaliser_start */
     double loss_scale; /* factor on the loss (scale.h); 0: 1 */
+    /* the stepper's */
+    double normaliser_before;
+    uint32_t slot;
     /* out */
     double term[SD_TERMS_MOST], loss; /* summed over devices and batches */
     double norm;                      /* of the gradients before clipping */
@@ -50,7 +53,15 @@ typedef struct sd_step {
 } sd_step;
 /* batches: [optimizer] accumulate of them. */
 sodet_status sd_stepper_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err);
-/* The halves of it: losses and gradients (which stay in the gradient arena, or its accumulator), and the update. */
+/* The same in two calls, for devices that need not be waited for: begin puts the step on the devices, finish waits until it is done and
+ * fills `out`. One more step may be begun before that: unless it is begun `alone`, it is not made on the devices if the one before it was
+ * not finite; it is then finished like any other, and may be begun anew. The devices keep what is needed for that: no host looks at a
+ * loss before the update. `batches` are needed until begin is back. */
+sodet_status sd_stepper_begin_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, bool alone, sodet_err *err);
+sodet_status sd_stepper_finish(sd_stepper *s, sd_step *step, sodet_err *err);
+/* Whether there is something to be won by it: runs come back before they are done. */
+bool sd_stepper_runs_ahead(const sd_stepper *s);
+/* The halves of a step that is waited for: losses and gradients (which stay in the gradient arena, or its accumulator), and the update. */
 sodet_status sd_stepper_gradients(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err);
 sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err);
 /* After a step that was not finite: which layer's output is the first that is not, and in which pictures' batch. Runs the forward

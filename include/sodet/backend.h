@@ -102,6 +102,9 @@ typedef struct sodet_run {
     double *node_seconds; /* [nodes] added to; NULL: not timed */
 } sodet_run;
 
+/* Results that are read later (fetch): so many at a time, of so many bytes at most. */
+enum { SODET_FETCHES = 2, SODET_FETCH_BYTES = 65536 };
+
 /* A group whose devices are driven by several processes. Ranks are numbered over all devices, those of a process in a row. */
 enum { SODET_GROUP_ID_BYTES = 256 };
 typedef struct sodet_group_options {
@@ -152,6 +155,14 @@ typedef struct sodet_backend_ops {
      * open() then waits for the devices of all of them. NULL, both: groups are of one process. */
     sodet_status (*group_id)(const void *self, uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err);
     sodet_status (*join_group)(const void *self, const sodet_group_options *o, void **group, sodet_err *err);
+    /* Device memory to other memory of the same device, in order with runs. NULL: the core goes over the host. */
+    sodet_status (*copy)(void *device, void *to, uint64_t to_offset, const void *from, uint64_t from_offset, uint64_t bytes,
+                         sodet_err *err);
+    /* For a device whose run() comes back before it is done. fetch() has a small result brought to the host when everything before it is
+     * done, and comes back at once; fetched() waits for that, and not for what was put behind it. NULL, both: run() is done when it
+     * comes back. */
+    sodet_status (*fetch)(void *device, uint32_t slot, const void *from, uint64_t offset, uint64_t bytes, sodet_err *err);
+    sodet_status (*fetched)(void *device, uint32_t slot, void *to, uint64_t bytes, sodet_err *err);
 } sodet_backend_ops;
 
 #ifdef __cplusplus

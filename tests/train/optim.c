@@ -24,7 +24,7 @@ static sodet_status make(sd_replica *r, void *context, sodet_err *err)
     bench *b = context;
     const sd_optimizer_cfg *c = &sd_config_core(b->cfg)->optimizer;
     sodet_graph *g;
-    sodet_status s = sd_update_build(c, &b->slots, &b->segments, false, &g, err);
+    sodet_status s = sd_update_build(c, &b->slots, &b->segments, &(sd_update_options){.world = 1, .losses = 1}, &g, err);
     if (s == SODET_OK)
         s = sd_program_make(r, g, SD_ARENA_PARAM, &b->update, err);
     if (s == SODET_OK && b->slots.accumulator != UINT32_MAX) {
@@ -47,15 +47,20 @@ static sodet_status unmake(sd_replica *r, void *context, sodet_err *err)
 static sodet_status update(sd_replica *r, void *context, sodet_err *err)
 {
     bench *b = context;
+    float loss = b->ok > 0 ? 3 : NAN, told[3] = {0};
     sodet_status s = sd_program_write(b->update, "hyper", b->hyper, sd_optimizer_of(&sd_config_core(b->cfg)->optimizer)->n_hyper, err);
     if (s == SODET_OK)
-        s = sd_program_write(b->update, "ok", &b->ok, 1, err);
+        s = sd_program_write(b->update, "loss", &loss, 1, err);
+    if (s == SODET_OK)
+        s = sd_program_write(b->update, "alive", &(float){1}, 1, err);
     if (s == SODET_OK)
         s = sd_program_run(b->update, 0, 0, NULL, err);
     if (s == SODET_OK)
-        s = sd_program_read(b->update, "norm", &b->norm, 1, err);
+        s = sd_program_read(b->update, "told", told, 3, err);
+    b->norm = told[0];
+    b->finite = told[1];
     r->weights++;
-    return s == SODET_OK ? sd_program_read(b->update, "finite", &b->finite, 1, err) : s;
+    return s;
 }
 
 static sodet_status accumulate(sd_replica *r, void *context, sodet_err *err)

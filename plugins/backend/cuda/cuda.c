@@ -108,6 +108,12 @@ static void close_device(void *device)
         if (d->stage[i].done)
             cudaEventDestroy(d->stage[i].done);
     }
+    for (uint32_t i = 0; i < SODET_FETCHES; i++) {
+        if (d->fetched[i].memory)
+            cudaFreeHost(d->fetched[i].memory);
+        if (d->fetched[i].done)
+            cudaEventDestroy(d->fetched[i].done);
+    }
     if (d->comm)
         cudaStreamDestroy(d->comm);
     if (d->stream)
@@ -147,6 +153,11 @@ static sodet_status make_streams(cuda_device *d, sodet_err *err)
         e = cudaEventCreateWithFlags(&d->stage[i].done, cudaEventDisableTiming);
         if (e == cudaSuccess)
             e = cudaMallocHost((void **)&d->stage[i].memory, CUDA_STAGE_BYTES);
+    }
+    for (uint32_t i = 0; e == cudaSuccess && i < SODET_FETCHES; i++) {
+        e = cudaEventCreateWithFlags(&d->fetched[i].done, cudaEventDisableTiming);
+        if (e == cudaSuccess)
+            e = cudaMallocHost((void **)&d->fetched[i].memory, SODET_FETCH_BYTES);
     }
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "opening the device", err);
 }
@@ -220,29 +231,34 @@ static void release_memory(void *device, void *memory, uint64_t bytes)
     cudaFree(memory);
 }
 
-/* Waits on the host with the group in view: whoever waits for a stream alone hangs when a rank is gone. */
+/* Waits on the host, for an event or a stream, with the group in view: whoever waits for it alone hangs when a rank is gone. */
+static sodet_status wait_for(cuda_device *d, cudaEvent_t event, cudaStream_t stream, sodet_err *err)
+{
+    cudaError_t e;
+    if (d->world == 1) {
+        e = event ? cudaEventSynchronize(event) : cudaStreamSynchronize(stream);
+    } else {
+        sodet_status s = SODET_OK;
+        cuda_group_waits(d, true);
+        while ((e = cuda_answer(event ? cudaEventQuery(event) : cudaStreamQuery(stream))) == cudaErrorNotReady &&
+               (s = cuda_group_check(d, err)) == SODET_OK)
+            usleep(50);
+        cuda_group_waits(d, false);
+        if (s != SODET_OK)
+            return s;
+    }
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "waiting for the device", err);
+}
+
+sodet_status cuda_wait_for(cuda_device *d, cudaEvent_t event, sodet_err *err)
+{
+    return wait_for(d, event, NULL, err);
+}
+
 sodet_status cuda_wait(cuda_device *d, sodet_err *err)
 {
-    cudaStream_t streams[] = {d->stream, d->comm};
-    for (int i = 0; i < 2; i++) {
-        if (!streams[i])
-            continue;
-        cudaError_t e;
-        if (d->world == 1) {
-            e = cudaStreamSynchronize(streams[i]);
-        } else {
-            sodet_status s = SODET_OK;
-            cuda_group_waits(d, true);
-            while ((e = cuda_answer(cudaStreamQuery(streams[i]))) == cudaErrorNotReady && (s = cuda_group_check(d, err)) == SODET_OK)
-                usleep(50);
-            cuda_group_waits(d, false);
-            if (s != SODET_OK)
-                return s;
-        }
-        if (e != cudaSuccess)
-            return cuda_failed(e, "waiting for the device", err);
-    }
-    return SODET_OK;
+    sodet_status s = d->stream ? wait_for(d, NULL, d->stream, err) : SODET_OK;
+    return s == SODET_OK && d->comm ? wait_for(d, NULL, d->comm, err) : s;
 }
 
 /* A piece of pinned memory that no copy is at. All of it is there from the beginning: freeing pinned memory waits for every device, and a
@@ -254,7 +270,7 @@ static sodet_status take_stage(cuda_device *d, cuda_stage **out, sodet_err *err)
     stage->busy = false;
     *out = stage;
     if (e == cudaErrorNotReady)
-        return cuda_wait(d, err);
+        return cuda_wait_for(d, stage->done, err);
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy to or from the device", err);
 }
 
@@ -298,6 +314,44 @@ static sodet_status download(void *device, const void *from, uint64_t offset, vo
             memcpy((char *)to + at, stage->memory, piece);
         at += piece;
     }
+    return s;
+}
+
+static sodet_status copy(void *device, void *to, uint64_t to_offset, const void *from, uint64_t from_offset, uint64_t bytes, sodet_err *err)
+{
+    cuda_device *d = device;
+    sodet_status s = cuda_use(d, err);
+    if (s != SODET_OK || !bytes)
+        return s;
+    const cudaError_t e =
+        cudaMemcpyAsync((char *)to + to_offset, (const char *)from + from_offset, bytes, cudaMemcpyDeviceToDevice, d->stream);
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy on the device", err);
+}
+
+/* ---- results that are read later ---- */
+static sodet_status fetch(void *device, uint32_t slot, const void *from, uint64_t offset, uint64_t bytes, sodet_err *err)
+{
+    cuda_device *d = device;
+    sodet_status s = cuda_use(d, err);
+    if (s == SODET_OK && (slot >= SODET_FETCHES || bytes > SODET_FETCH_BYTES))
+        s = SODET_FAIL(err, SODET_E_INTERNAL, "a result of %llu bytes in slot %u is not for reading later", (unsigned long long)bytes,
+                       slot);
+    if (s != SODET_OK)
+        return s;
+    cudaError_t e = cudaMemcpyAsync(d->fetched[slot].memory, (const char *)from + offset, bytes, cudaMemcpyDeviceToHost, d->stream);
+    if (e == cudaSuccess)
+        e = cudaEventRecord(d->fetched[slot].done, d->stream);
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy from the device", err);
+}
+
+static sodet_status fetched(void *device, uint32_t slot, void *to, uint64_t bytes, sodet_err *err)
+{
+    cuda_device *d = device;
+    sodet_status s = cuda_use(d, err);
+    if (s == SODET_OK)
+        s = cuda_wait_for(d, d->fetched[slot].done, err);
+    if (s == SODET_OK)
+        memcpy(to, d->fetched[slot].memory, bytes);
     return s;
 }
 
@@ -345,6 +399,9 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .abort_group = abort_group,
                                       .awaited = awaited,
                                       .times = cuda_times,
+                                      .copy = copy,
+                                      .fetch = fetch,
+                                      .fetched = fetched,
                                       .group_id = group_id,
                                       .join_group = join_group,
                                       .open = open_device,

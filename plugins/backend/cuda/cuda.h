@@ -36,6 +36,11 @@ typedef struct cuda_stage { /* pinned memory on its way to the device: a piece o
     bool busy;
 } cuda_stage;
 
+typedef struct cuda_fetched { /* a result on its way to the host */
+    char *memory;             /* pinned */
+    cudaEvent_t done;
+} cuda_fetched;
+
 typedef struct cuda_conv { /* a convolution and its plan */
     dnn_conv conv;
     dnn_plan plan;
@@ -56,6 +61,7 @@ typedef struct cuda_device {
     uint64_t measured;                           /* convolutions, since that was told last */
     cuda_stage stage[CUDA_STAGES];
     uint32_t next_stage;
+    cuda_fetched fetched[SODET_FETCHES];
     struct cuda_program *programs; /* whose runs may be under way */
     uint64_t n_collectives;        /* put on the stream so far */
     sodet_device_times times;      /* `awaited` is the group's */
@@ -70,6 +76,8 @@ cudaError_t cuda_answer(cudaError_t e);
 sodet_status cuda_use(const cuda_device *d, sodet_err *err);
 /* Waits until all that was put on the stream is done, or until the group is aborted or NCCL reports an error. */
 sodet_status cuda_wait(cuda_device *d, sodet_err *err);
+/* The same of one event, whatever was put behind it. */
+sodet_status cuda_wait_for(cuda_device *d, cudaEvent_t event, sodet_err *err);
 
 sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err);
 

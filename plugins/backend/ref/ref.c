@@ -164,6 +164,11 @@ static sodet_status download(void *device, const void *from, uint64_t offset, vo
     return SODET_OK;
 }
 
+static sodet_status copy(void *device, void *to, uint64_t to_offset, const void *from, uint64_t from_offset, uint64_t bytes, sodet_err *err)
+{
+    return upload(device, to, to_offset, (const char *)from + from_offset, bytes, err);
+}
+
 static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .devices = devices,
                                       .open_group = open_group,
@@ -171,6 +176,7 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .abort_group = abort_group,
                                       .awaited = awaited,
                                       .times = times,
+                                      .copy = copy,
                                       .open = open_device,
                                       .close = close_device,
                                       .real_size = real_size,
