@@ -59,6 +59,7 @@ static void draw_series(const sd_canvas *c, const series *s, double steps, const
     for (uint64_t i = 0; i < s->n; i++) {
         double x = LEFT + (WIDTH - LEFT - RIGHT) * s->p[i].step / steps;
         double y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (s->p[i].value - s->least) / (s->most - s->least);
+        y = fmax(fmin(y, 2 * HEIGHT), -HEIGHT); /* a loss that exploded is not followed to where it went */
         double length = i ? hypot(x - before_x, y - before_y) : 0;
         for (double t = 0; i && t < length; t += 0.5)
             dot(c, before_x + (x - before_x) * t / length, before_y + (y - before_y) * t / length, rgb, marks ? 1 : 0);

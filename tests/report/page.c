@@ -2,10 +2,12 @@
  * is read back.
  *   test_report_page [FILE.html]    only looks whether the file is well-formed and complete in itself */
 #include <expat.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "core/report/html.h"
 #include "core/report/markup.h"
+#include "core/report/report.h"
 
 /* ---- a page as a parser sees it ---- */
 typedef struct seen {
@@ -155,6 +157,13 @@ static void test_metrics(sd_metrics *m)
                       "2,1,,,,,0.625,,0.625,4,\n"
                       "2,1,,,,,,,,,0.75\n");
     sd_text_free(&t);
+    static const char exploded[] = "{\"step\": 1, \"loss\": 3}\n{\"step\": 2, \"loss\": 1e30}\n{\"step\": 3, \"loss\": 2}\n";
+    char png[1210];
+    snprintf(png, sizeof png, "%s.png", path);
+    CHECK_OK(sd_file_write(path, exploded, sizeof exploded - 1, &err));
+    alarm(60); /* its curve is drawn, however far it goes */
+    CHECK_OK(sd_report_curve(path, "", png, &err));
+    alarm(0);
     CHECK_OK(sd_file_write(path, "{\"step\": 1, loss}\n", 18, &err));
     sd_metrics broken;
     CHECK_FAILS(sd_metrics_read(path, &broken, &err), SODET_E_INVALID, "metrics.jsonl");
