@@ -73,11 +73,11 @@ double sd_run_wait(const sd_run *r)
     return r->wait_before + s.wait;
 }
 
-sodet_status sd_run_next(sd_run *r, sodet_err *err)
+sodet_status sd_run_next(sd_run *r, const sd_batch **batches, sodet_err *err)
 {
     for (uint32_t i = 0; i < r->core->optimizer.accumulate; i++) {
-        sodet_status s = sd_loader_next(r->loader, &r->batches[i], err);
-        if (s == SODET_OK && !r->batches[i]) {
+        sodet_status s = sd_loader_next(r->loader, &batches[i], err);
+        if (s == SODET_OK && !batches[i]) {
             /* Without shuffling a loader ends with the epoch; the next one begins again. Batches in hand are its. */
             if (i)
                 return SODET_FAIL(err, SODET_E_UNSUPPORTED,
@@ -91,9 +91,9 @@ sodet_status sd_run_next(sd_run *r, sodet_err *err)
             r->loader_config.step = 0;
             s = sd_loader_open(&r->loader_config, &r->loader, err);
             if (s == SODET_OK)
-                s = sd_loader_next(r->loader, &r->batches[i], err);
+                s = sd_loader_next(r->loader, &batches[i], err);
         }
-        if (s == SODET_OK && !r->batches[i])
+        if (s == SODET_OK && !batches[i])
             s = SODET_FAIL(err, SODET_E_INTERNAL, "the loader has no batch at the beginning of an epoch");
         if (s != SODET_OK)
             return s;
@@ -101,16 +101,16 @@ sodet_status sd_run_next(sd_run *r, sodet_err *err)
     return SODET_OK;
 }
 
-void sd_run_recycle(sd_run *r)
+void sd_run_recycle(sd_run *r, const sd_batch *const *batches)
 {
     for (uint32_t i = 0; i < r->core->optimizer.accumulate; i++)
-        sd_loader_recycle(r->loader, r->batches[i]);
+        sd_loader_recycle(r->loader, batches[i]);
 }
 
-void sd_run_advance(sd_run *r)
+void sd_run_advance(sd_run *r, const sd_batch *const *batches)
 {
     for (uint32_t i = 0; i < r->core->optimizer.accumulate; i++) {
-        const sd_batch *b = r->batches[i];
+        const sd_batch *b = batches[i];
         bool last = b->step + 1 >= b->steps;
         r->state.epoch = b->epoch + (last ? 1 : 0);
         r->state.batch = last ? 0 : b->step + 1;
@@ -133,11 +133,14 @@ static sodet_status open_loader(sd_run *r, sodet_err *err)
     r->loader_config.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
     r->loader_config.epoch = r->state.epoch;
     r->loader_config.step = r->state.batch;
-    /* The batches of a step are held at once. */
-    if (r->loader_config.depth < k + 2)
-        r->loader_config.depth = k + 2;
-    r->batches = sd_pool_alloc(&r->strings, k * sizeof *r->batches);
-    return r->batches ? sd_loader_open(&r->loader_config, &r->loader, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: batches");
+    /* The batches of a step are held at once; of two, where a step is begun before the one before it is finished. */
+    const uint32_t held = sd_device_pool_replica(r->pool, 0)->ops->fetch ? 2 * k : k;
+    if (r->loader_config.depth < held + 2)
+        r->loader_config.depth = held + 2;
+    for (uint32_t i = 0; i < 2; i++)
+        r->flights[i].batches = sd_pool_alloc(&r->strings, k * sizeof(const sd_batch *));
+    return r->flights[0].batches && r->flights[1].batches ? sd_loader_open(&r->loader_config, &r->loader, err)
+                                                          : SODET_FAIL(err, SODET_E_MEMORY, "out of memory: batches");
 }
 
 static sodet_status open_stepper(sd_run *r, sodet_err *err)
@@ -157,6 +160,7 @@ static sodet_status open_stepper(sd_run *r, sodet_err *err)
     sodet_status s = sd_stepper_open(&c, &r->stepper, err);
     if (s != SODET_OK)
         return s;
+    r->ahead = sd_stepper_runs_ahead(r->stepper);
     const sd_slots *slots = sd_stepper_slots(r->stepper);
     r->facts = (sd_run_facts){.cfg = r->cfg,
                               .pool = r->pool,

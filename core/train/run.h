@@ -18,6 +18,12 @@ typedef struct sd_unread {             /* pictures of an epoch that could not be
     bool begun;
 } sd_unread;
 
+typedef struct sd_flight { /* a step on the devices, whose result is not known yet */
+    sd_step step;
+    const sd_batch **batches;     /* of it */
+    sd_train_state before, after; /* without it, and if it is good */
+} sd_flight;
+
 typedef struct sd_run {
     sd_config *cfg;
     const sd_core_cfg *core;
@@ -40,7 +46,9 @@ typedef struct sd_run {
     sd_report *report;
     sd_advice *advice; /* NULL: a resumed run */
     const char *terms[SD_TERMS_MOST];
-    const sd_batch **batches; /* of a step */
+    sd_flight flights[2];
+    sd_flight *flight; /* NULL: every step that was begun is finished */
+    bool ahead;        /* a step is begun before the one before it is finished */
     sd_unread unread;
     sd_text changed; /* values that a resumed run goes on with and did not begin with */
     double began, last_save;
@@ -52,12 +60,12 @@ typedef struct sd_run {
 sodet_status sd_run_open(sd_run *r, sd_config *cfg, bool quiet, sodet_err *err);
 void sd_run_close(sd_run *r);
 
-/* The batches of the next step; NULL-terminated order of the epochs is the loader's. They are given back by sd_run_recycle. */
-sodet_status sd_run_next(sd_run *r, sodet_err *err);
-void sd_run_recycle(sd_run *r);
+/* The batches of the next step; NULL-terminated order of the epochs is the loader's. They are given back by sd_run_recycle, in that order. */
+sodet_status sd_run_next(sd_run *r, const sd_batch **batches, sodet_err *err);
+void sd_run_recycle(sd_run *r, const sd_batch *const *batches);
 double sd_run_wait(const sd_run *r);
 /* The position behind the batches of a step. */
-void sd_run_advance(sd_run *r);
+void sd_run_advance(sd_run *r, const sd_batch *const *batches);
 /* Takes down what of a batch could not be read, and says so at the end of its epoch; tell: now (the run ends inside an epoch). */
 sodet_status sd_run_note_unread(sd_run *r, const sd_batch *b, sodet_err *err);
 void sd_run_tell_unread(sd_run *r);

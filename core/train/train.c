@@ -143,16 +143,25 @@ static sodet_status draw_curve(const sd_run *r, sodet_err *err)
 }
 
 /* ---- steps ---- */
-static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *out, sodet_err *err)
+/* The state is what it was before the step, on the devices too. behind: another step was begun after it, so its gradients are gone. */
+static sodet_status not_finite(sd_run *r, sd_flight *f, bool behind, sd_train_result *out, sodet_err *err)
 {
     sd_text terms = {0}, who = {0}, how = {0};
+    const sd_step *step = &f->step;
+    sodet_status s = SODET_OK;
+    if (behind && sd_device_pool_count(r->pool) == 1) { /* which layer it was is told of one device alone */
+        sd_step again = *step;
+        s = sd_stepper_gradients(r->stepper, f->batches, &again, err);
+    }
     for (uint32_t i = 0; i < sd_stepper_terms(r->stepper); i++)
         sd_text_printf(&terms, "%s%s %g", i ? ", " : "", r->terms[i], step->term[i]);
-    sd_stepper_blame(r->stepper, r->batches, r->core->optimizer.accumulate, r->split.dataset, &who);
+    if (s == SODET_OK)
+        sd_stepper_blame(r->stepper, f->batches, r->core->optimizer.accumulate, r->split.dataset, &who);
     sd_report_line(r->report, "step %" PRIu64 " was not made: %s", r->state.step + 1, who.failed || !who.text ? "" : who.text);
     sd_advice_not_finite(r->cfg, r->state.step, &how);
     sd_report_line(r->report, "advice: go on from the last checkpoint with %s", how.failed ? "a lower optimizer.lr" : how.text);
-    sodet_status s = save_last(r, out, err);
+    if (s == SODET_OK)
+        s = save_last(r, out, err);
     if (s == SODET_OK)
         s = SODET_FAIL(err, SODET_E_INVALID,
                        "step %" PRIu64 ": the %s is not finite (%.120s; gradient norm %g; %.200s); nothing was changed, %.120s can be "
@@ -166,19 +175,18 @@ static sodet_status not_finite(sd_run *r, const sd_step *step, sd_train_result *
 }
 
 /* A gradient that overflowed is the factor's fault: the step is left out, and the factor changes. */
-static sodet_status scaled_step(sd_run *r, const sd_step *step, sd_train_result *out, sodet_err *err)
+static sodet_status skipped(sd_run *r, const sd_flight *f, sd_train_result *out, sodet_err *err)
 {
-    sodet_status s = sd_loss_scale_step(r->core, &r->state.scale, step->finite, err);
+    sodet_status s = sd_loss_scale_step(r->core, &r->state.scale, false, err);
     if (s != SODET_OK) {
         sodet_err saving = SODET_ERR_INIT;
         if (save_last(r, out, &saving) == SODET_OK)
             sd_report_line(r->report, "%.4000s can be resumed", out->checkpoint);
         return sd_fail_in(err, s, "step %" PRIu64, r->state.step + 1);
     }
-    if (!step->finite)
-        sd_report_line(r->report,
-                       "step %" PRIu64 " was skipped: a gradient overflowed with loss_scale %g; %" PRIu64 " skipped so far, now %g",
-                       r->state.step + 1, step->loss_scale, r->state.scale.skipped, r->state.scale.factor);
+    sd_report_line(r->report, "step %" PRIu64 " was skipped: a gradient overflowed with loss_scale %g; %" PRIu64 " skipped so far, now %g",
+                   r->state.step + 1, f->step.loss_scale, r->state.scale.skipped, r->state.scale.factor);
+    sd_run_advance(r, f->batches);
     return SODET_OK;
 }
 
@@ -191,58 +199,111 @@ static void advise(sd_run *r)
     sd_text_free(&t);
 }
 
-static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
+/* Puts a step on the devices with the batches that f holds, and takes it for good until it is known. */
+static sodet_status begin_step(sd_run *r, sd_flight *f, bool alone, sodet_err *err)
 {
-    const double began = sd_now(), waited = sd_run_wait(r);
-    sd_step step = {.step = r->state.step,
-                    .lr = sd_run_rate(r),
-                    .normaliser = r->state.normaliser,
-                    .loss_scale = sd_loss_scale_begin(r->core, &r->state.scale)};
-    sodet_status s = sd_run_next(r, err);
-    if (s == SODET_OK)
-        s = sd_stepper_step(r->stepper, r->batches, &step, err);
+    const double scale = sd_loss_scale_begin(r->core, &r->state.scale);
+    f->before = r->state;
+    f->step = (sd_step){.step = r->state.step, .lr = sd_run_rate(r), .normaliser = r->state.normaliser, .loss_scale = scale};
+    sodet_status s = sd_stepper_begin_step(r->stepper, f->batches, &f->step, alone, err);
     if (s == SODET_OK && sd_loss_scaled(r->core))
-        s = scaled_step(r, &step, out, err);
-    else if (s == SODET_OK && !step.finite)
-        s = not_finite(r, &step, out, err);
+        s = sd_loss_scale_step(r->core, &r->state.scale, true, err);
     if (s != SODET_OK)
         return s;
-    r->state.normaliser = step.normaliser;
-    if (step.finite) {
-        r->state.loss_sum += step.loss;
-        r->state.loss_count++;
-    }
-    sd_run_advance(r);
-    for (uint32_t i = 0; i < r->core->optimizer.accumulate && s == SODET_OK; i++)
-        s = sd_run_note_unread(r, r->batches[i], err);
-    if (s == SODET_OK && r->advice && step.finite)
-        s = sd_advice_step(r->advice, r->batches, r->core->optimizer.accumulate, step.loss, err);
-    sd_run_recycle(r);
-    sd_usage_step(&r->usage, sd_now() - began, sd_run_wait(r) - waited);
-    if (s != SODET_OK)
-        return s;
-    out->images += step.images;
-    out->loss = step.loss;
+    r->state.normaliser = f->step.normaliser;
+    sd_run_advance(r, f->batches);
+    f->after = r->state;
+    return SODET_OK;
+}
+
+static sodet_status report_step(sd_run *r, const sd_flight *f, sodet_err *err)
+{
+    const sd_step *step = &f->step;
+    const sd_train_state now = r->state;
     const sd_schedule_cfg *schedule = &r->core->schedule;
     double per_epoch = (double)sd_loader_steps(r->loader) / r->core->optimizer.accumulate;
+    r->state = f->after;
     sd_report_step report = {.step = r->state.step,
                              .steps = sd_run_steps(r),
                              .epoch = sd_run_epoch(r),
                              .epochs = schedule->unit == SD_UNIT_EPOCHS ? schedule->total : schedule->total / per_epoch,
-                             .lr = step.lr,
-                             .loss = step.loss,
-                             .norm = step.norm,
-                             .terms = step.term,
-                             .images = step.images,
-                             .positives = step.positives,
+                             .lr = step->lr,
+                             .loss = step->loss,
+                             .norm = step->norm,
+                             .terms = step->term,
+                             .images = step->images,
+                             .positives = step->positives,
                              .wait = sd_run_wait(r),
                              .loss_scale = r->state.scale.factor,
                              .skipped = r->state.scale.skipped};
-    if (isfinite(step.loss)) /* a skipped step's need not be: it would be the mean's end */
+    r->state = now;
+    if (isfinite(step->loss)) /* a skipped step's need not be: it would be the mean's end */
         sd_report_train(r->report, &report);
     if (r->advice)
         advise(r);
     return sd_report_status(r->report, err);
+}
+
+/* Reads what became of the step in flight. behind: one that was begun after it, or NULL. Where the step was not made, neither was that one,
+ * and everything is as before the two: that one is then begun anew. */
+static sodet_status finish_step(sd_run *r, sd_flight *behind, sd_train_result *out, sodet_err *err)
+{
+    sd_flight *f = r->flight;
+    sodet_status s = sd_stepper_finish(r->stepper, &f->step, err);
+    if (s != SODET_OK)
+        return s;
+    r->flight = behind;
+    if (f->step.finite) {
+        r->state.loss_sum += f->step.loss;
+        r->state.loss_count++;
+    } else {
+        const double sum = r->state.loss_sum, n = r->state.loss_count; /* of the steps that were made since */
+        r->state = f->before;
+        r->state.loss_sum = sum;
+        r->state.loss_count = n;
+        if (!sd_loss_scaled(r->core))
+            return not_finite(r, f, behind != NULL, out, err);
+        s = skipped(r, f, out, err);
+        f->after = r->state;
+        if (s == SODET_OK && behind)
+            s = begin_step(r, behind, true, err);
+    }
+    const uint32_t k = r->core->optimizer.accumulate;
+    for (uint32_t i = 0; i < k && s == SODET_OK; i++)
+        s = sd_run_note_unread(r, f->batches[i], err);
+    if (s == SODET_OK && r->advice && f->step.finite)
+        s = sd_advice_step(r->advice, f->batches, k, f->step.loss, err);
+    sd_run_recycle(r, f->batches);
+    if (s != SODET_OK)
+        return s;
+    out->images += f->step.images;
+    out->loss = f->step.loss;
+    return report_step(r, f, err);
+}
+
+static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    const double began = sd_now(), waited = sd_run_wait(r);
+    sd_flight *before = r->flight, *f = &r->flights[before == &r->flights[0]];
+    sodet_status s = sd_run_next(r, f->batches, err);
+    if (s == SODET_OK)
+        s = begin_step(r, f, !before, err);
+    if (s == SODET_OK && before)
+        s = finish_step(r, f, out, err);
+    else if (s == SODET_OK)
+        r->flight = f;
+    if (s == SODET_OK && !r->ahead)
+        s = finish_step(r, NULL, out, err);
+    sd_usage_step(&r->usage, sd_now() - began, sd_run_wait(r) - waited);
+    return s;
+}
+
+static sodet_status drain(sd_run *r, sd_train_result *out, sodet_err *err)
+{
+    const double began = sd_now();
+    sodet_status s = finish_step(r, NULL, out, err);
+    r->usage.seconds += sd_now() - began;
+    return s;
 }
 
 /* Why the run is over, or NULL. */
@@ -271,9 +332,15 @@ static sodet_status loop(sd_run *r, sd_train_result *out, sodet_err *err)
 {
     for (;;) {
         sodet_status s = SODET_OK;
-        bool boundary = r->state.epoch > r->state.boundary, evaluated = false;
+        const bool boundary = r->state.epoch > r->state.boundary, due = periodic_due(r, boundary), stop = asked_to_stop(r);
+        bool evaluated = false;
+        /* What looks at the state, or writes it down, comes after the steps that it holds. */
+        if (r->flight && (stop || boundary || due || over(r)))
+            s = drain(r, out, err);
+        if (s != SODET_OK)
+            return s;
         /* A stop comes before an evaluation that is due, or breaks it off: the resumed run makes it. */
-        if (asked_to_stop(r))
+        if (stop)
             return stopped(r, out, err);
         if (boundary) {
             evaluated = evaluation_due(r);
@@ -288,16 +355,16 @@ static sodet_status loop(sd_run *r, sd_train_result *out, sodet_err *err)
         if (out->why) {
             /* Always at the last. A run that was only cut by max_steps is to continue as if it had not been. */
             bool cut = !strcmp(out->why, "max_steps"),
-                 due = r->validation && !evaluated && !(r->state.evaluations > 0 && !(r->state.loss_count > 0));
-            if (due && !cut)
+                 wanted = r->validation && !evaluated && !(r->state.evaluations > 0 && !(r->state.loss_count > 0));
+            if (wanted && !cut)
                 s = evaluate(r, true, out, err);
             if (s == SODET_OK)
                 s = save_last(r, out, err);
-            if (s == SODET_OK && due && cut)
+            if (s == SODET_OK && wanted && cut)
                 s = evaluate(r, false, out, err);
             return r->broken_off ? stopped(r, out, err) : s;
         }
-        if (periodic_due(r, boundary))
+        if (due)
             s = save_periodic(r, out, err);
         else if (evaluated)
             s = save_last(r, out, err);

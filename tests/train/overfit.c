@@ -134,20 +134,20 @@ static void look_at_shapes(void *context)
         uint32_t n = 0, sides[16][2];
         for (uint64_t step = 0; r.state.epoch == 0 && step < 100 && s == SODET_OK; step++) {
             sd_step x = {.step = step, .lr = 1e-4};
-            CHECK_OK(s = sd_run_next(&r, &err));
+            CHECK_OK(s = sd_run_next(&r, r.flights[0].batches, &err));
             if (s != SODET_OK)
                 break;
-            const sd_batch *b = r.batches[0];
+            const sd_batch *b = r.flights[0].batches[0];
             uint32_t k = 0;
             while (k < n && (sides[k][0] != b->width || sides[k][1] != b->height))
                 k++;
             if (k == n && n < 16)
                 sides[n][0] = b->width, sides[n++][1] = b->height;
             CHECK(b->width % 32 == 0 && b->height % 32 == 0);
-            CHECK_OK(s = sd_stepper_step(r.stepper, r.batches, &x, &err));
+            CHECK_OK(s = sd_stepper_step(r.stepper, r.flights[0].batches, &x, &err));
             CHECK(x.finite && x.loss > 0);
-            sd_run_advance(&r);
-            sd_run_recycle(&r);
+            sd_run_advance(&r, r.flights[0].batches);
+            sd_run_recycle(&r, r.flights[0].batches);
         }
         for (uint32_t i = 0; i < n; i++)
             fprintf(stderr, "%ux%u ", sides[i][0], sides[i][1]);

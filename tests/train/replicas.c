@@ -105,17 +105,18 @@ static void step(sd_run *r, facts *f, uint32_t number, bool update)
 {
     sodet_err err = SODET_ERR_INIT;
     sd_step x = {.step = update ? number - 2 : 0, .lr = r->core->optimizer.lr, .normaliser = r->state.normaliser};
-    sodet_status s = sd_run_next(r, &err);
+    const sd_batch **batches = r->flights[0].batches;
+    sodet_status s = sd_run_next(r, batches, &err);
     CHECK_OK(s);
     if (s != SODET_OK)
         exit(99);
     f->images[number] = 0;
     for (uint32_t k = 0; k < r->core->optimizer.accumulate; k++) {
-        f->images[number] += r->batches[k]->n;
-        for (uint32_t i = 0; i < r->batches[k]->n; i++)
-            f->empty += !r->batches[k]->items[i].n_objects;
+        f->images[number] += batches[k]->n;
+        for (uint32_t i = 0; i < batches[k]->n; i++)
+            f->empty += !batches[k]->items[i].n_objects;
     }
-    CHECK_OK(sd_stepper_gradients(r->stepper, r->batches, &x, &err));
+    CHECK_OK(sd_stepper_gradients(r->stepper, batches, &x, &err));
     CHECK(x.finite);
     if (update) {
         CHECK_OK(sd_stepper_update(r->stepper, &x, &err));
@@ -125,8 +126,8 @@ static void step(sd_run *r, facts *f, uint32_t number, bool update)
     } else {
         keep_gradients(r, f, number);
     }
-    sd_run_advance(r);
-    sd_run_recycle(r);
+    sd_run_advance(r, batches);
+    sd_run_recycle(r, batches);
 }
 
 static void make_steps(void *context)

@@ -105,15 +105,25 @@ static void close_device(void *device)
     for (uint32_t i = 0; i < CUDA_STAGES; i++) {
         if (d->stage[i].memory)
             cudaFreeHost(d->stage[i].memory);
-        if (d->stage[i].done)
-            cudaEventDestroy(d->stage[i].done);
+        if (d->stage[i].copied)
+            cudaEventDestroy(d->stage[i].copied);
+        if (d->stage[i].placed)
+            cudaEventDestroy(d->stage[i].placed);
     }
+    for (uint32_t i = 0; i < CUDA_SMALLS; i++)
+        if (d->small[i].placed)
+            cudaEventDestroy(d->small[i].placed);
+    if (d->small[0].memory)
+        cudaFreeHost(d->small[0].memory);
+    cudaFree(d->mirrors);
     for (uint32_t i = 0; i < SODET_FETCHES; i++) {
         if (d->fetched[i].memory)
             cudaFreeHost(d->fetched[i].memory);
         if (d->fetched[i].done)
             cudaEventDestroy(d->fetched[i].done);
     }
+    if (d->copies)
+        cudaStreamDestroy(d->copies);
     if (d->comm)
         cudaStreamDestroy(d->comm);
     if (d->stream)
@@ -149,11 +159,8 @@ static sodet_status make_streams(cuda_device *d, sodet_err *err)
         e = cudaStreamCreateWithPriority(&d->stream, cudaStreamNonBlocking, least);
     if (e == cudaSuccess) /* a bucket that is ready goes first: many kernels are still to come, and its end is waited for */
         e = cudaStreamCreateWithPriority(&d->comm, cudaStreamNonBlocking, greatest);
-    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_STAGES; i++) {
-        e = cudaEventCreateWithFlags(&d->stage[i].done, cudaEventDisableTiming);
-        if (e == cudaSuccess)
-            e = cudaMallocHost((void **)&d->stage[i].memory, CUDA_STAGE_BYTES);
-    }
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithPriority(&d->copies, cudaStreamNonBlocking, greatest);
     for (uint32_t i = 0; e == cudaSuccess && i < SODET_FETCHES; i++) {
         e = cudaEventCreateWithFlags(&d->fetched[i].done, cudaEventDisableTiming);
         if (e == cudaSuccess)
@@ -162,42 +169,6 @@ static sodet_status make_streams(cuda_device *d, sodet_err *err)
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "opening the device", err);
 }
 
-static sodet_status open_device(const void *self, uint32_t index, const sodet_device_options *o, void **device, sodet_err *err)
-{
-    *device = NULL;
-    cuda_device *d = sd_alloc(1, sizeof *d);
-    if (!d)
-        return cuda_out_of_memory(err);
-    d->config = self;
-    d->index = (int)index;
-    d->rank = o->rank;
-    d->world = o->group && o->world ? o->world : 1;
-    d->group = o->group;
-    sodet_status s = cuda_use(d, err);
-    if (s == SODET_OK)
-        s = check_precision(d, o, err);
-    if (s == SODET_OK)
-        s = make_streams(d, err);
-    const dnn_options dnn = {.workspace_limit = d->config->workspace, .deterministic = d->config->deterministic, .tf32 = d->config->tf32};
-    if (s == SODET_OK)
-        s = dnn_open(d->stream, &dnn, &d->dnn, err);
-    if (s == SODET_OK && d->group)
-        s = cuda_group_join(d, err);
-    if (s != SODET_OK) {
-        close_device(d);
-        return s;
-    }
-    *device = d;
-    return SODET_OK;
-}
-
-static uint32_t real_size(const void *device)
-{
-    (void)device;
-    return sizeof(float);
-}
-
-/* ---- memory ---- */
 static sodet_status alloc_memory(void *device, uint64_t bytes, void **out, sodet_err *err)
 {
     cuda_device *d = device;
@@ -220,6 +191,83 @@ static sodet_status alloc_memory(void *device, uint64_t bytes, void **out, sodet
     return e == cudaSuccess ? SODET_OK : cuda_failed(e, "allocating device memory", err);
 }
 
+/* All of it from the beginning: freeing pinned memory waits for every device, and a device may be in a collective that this one has not come
+ * to yet. */
+static sodet_status make_stages(cuda_device *d, sodet_err *err)
+{
+    size_t available = 0, all = 0;
+    cudaError_t e = cudaMemGetInfo(&available, &all);
+    if (e != cudaSuccess)
+        return cuda_failed(e, "asking for the device's memory", err);
+    d->stage_bytes = all / (64 * CUDA_STAGES) / 4096 * 4096;
+    d->stage_bytes = d->stage_bytes < CUDA_STAGE_LEAST  ? CUDA_STAGE_LEAST
+                     : d->stage_bytes > CUDA_STAGE_MOST ? CUDA_STAGE_MOST
+                                                        : d->stage_bytes;
+    sodet_status s = alloc_memory(d, d->stage_bytes * CUDA_STAGES, &d->mirrors, err);
+    if (s != SODET_OK)
+        return s;
+    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_STAGES; i++) {
+        cuda_stage *stage = &d->stage[i];
+        stage->mirror = (char *)d->mirrors + i * d->stage_bytes;
+        e = cudaEventCreateWithFlags(&stage->copied, cudaEventDisableTiming);
+        if (e == cudaSuccess)
+            e = cudaEventCreateWithFlags(&stage->placed, cudaEventDisableTiming);
+        if (e == cudaSuccess)
+            e = cudaMallocHost((void **)&stage->memory, d->stage_bytes);
+    }
+    char *small = NULL;
+    if (e == cudaSuccess)
+        e = cudaMallocHost((void **)&small, CUDA_SMALLS * CUDA_SMALL_BYTES);
+    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_SMALLS; i++) {
+        d->small[i].memory = small + (size_t)i * CUDA_SMALL_BYTES;
+        e = cudaEventCreateWithFlags(&d->small[i].placed, cudaEventDisableTiming);
+    }
+    /* The mirrors are cleared on the stream: nothing may be copied into them before. */
+    for (uint32_t i = 0; e == cudaSuccess && i < CUDA_STAGES; i++) {
+        e = cudaEventRecord(d->stage[i].placed, d->stream);
+        d->stage[i].used = true;
+    }
+    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "opening the device", err);
+}
+
+static sodet_status open_device(const void *self, uint32_t index, const sodet_device_options *o, void **device, sodet_err *err)
+{
+    *device = NULL;
+    cuda_device *d = sd_alloc(1, sizeof *d);
+    if (!d)
+        return cuda_out_of_memory(err);
+    d->config = self;
+    d->index = (int)index;
+    d->rank = o->rank;
+    d->world = o->group && o->world ? o->world : 1;
+    d->group = o->group;
+    sodet_status s = cuda_use(d, err);
+    if (s == SODET_OK)
+        s = check_precision(d, o, err);
+    if (s == SODET_OK)
+        s = make_streams(d, err);
+    if (s == SODET_OK)
+        s = make_stages(d, err);
+    const dnn_options dnn = {.workspace_limit = d->config->workspace, .deterministic = d->config->deterministic, .tf32 = d->config->tf32};
+    if (s == SODET_OK)
+        s = dnn_open(d->stream, &dnn, &d->dnn, err);
+    if (s == SODET_OK && d->group)
+        s = cuda_group_join(d, err);
+    if (s != SODET_OK) {
+        close_device(d);
+        return s;
+    }
+    *device = d;
+    return SODET_OK;
+}
+
+static uint32_t real_size(const void *device)
+{
+    (void)device;
+    return sizeof(float);
+}
+
+/* ---- memory ---- */
 static void release_memory(void *device, void *memory, uint64_t bytes)
 {
     cuda_device *d = device;
@@ -261,37 +309,64 @@ sodet_status cuda_wait(cuda_device *d, sodet_err *err)
     return s == SODET_OK && d->comm ? wait_for(d, NULL, d->comm, err) : s;
 }
 
-/* A piece of pinned memory that no copy is at. All of it is there from the beginning: freeing pinned memory waits for every device, and a
- * device may be in a collective that this one has not come to yet. */
+/* A piece of pinned memory that no copy is at. */
 static sodet_status take_stage(cuda_device *d, cuda_stage **out, sodet_err *err)
 {
     cuda_stage *stage = &d->stage[d->next_stage++ % CUDA_STAGES];
-    cudaError_t e = stage->busy ? cuda_answer(cudaEventQuery(stage->done)) : cudaSuccess;
+    const bool busy = stage->busy;
     stage->busy = false;
     *out = stage;
-    if (e == cudaErrorNotReady)
-        return cuda_wait_for(d, stage->done, err);
-    return e == cudaSuccess ? SODET_OK : cuda_failed(e, "a copy to or from the device", err);
+    return busy ? cuda_wait_for(d, stage->copied, err) : SODET_OK;
+}
+
+static sodet_status upload_small(cuda_device *d, void *to, const void *from, uint64_t bytes, sodet_err *err)
+{
+    cuda_small *small = &d->small[d->next_small++ % CUDA_SMALLS];
+    sodet_status s = small->busy ? cuda_wait_for(d, small->placed, err) : SODET_OK;
+    small->busy = false;
+    if (s != SODET_OK)
+        return s;
+    memcpy(small->memory, from, bytes);
+    cudaError_t e = cudaMemcpyAsync(to, small->memory, bytes, cudaMemcpyHostToDevice, d->stream);
+    if (e == cudaSuccess)
+        e = cudaEventRecord(small->placed, d->stream);
+    if (e != cudaSuccess)
+        return cuda_failed(e, "a copy to the device", err);
+    small->busy = true;
+    return SODET_OK;
+}
+
+static sodet_status upload_piece(cuda_device *d, void *to, const void *from, uint64_t bytes, sodet_err *err)
+{
+    cuda_stage *stage;
+    sodet_status s = take_stage(d, &stage, err);
+    if (s != SODET_OK)
+        return s;
+    memcpy(stage->memory, from, bytes);
+    cudaError_t e = stage->used ? cudaStreamWaitEvent(d->copies, stage->placed, 0) : cudaSuccess;
+    if (e == cudaSuccess)
+        e = cudaMemcpyAsync(stage->mirror, stage->memory, bytes, cudaMemcpyHostToDevice, d->copies);
+    if (e == cudaSuccess)
+        e = cudaEventRecord(stage->copied, d->copies);
+    if (e == cudaSuccess)
+        e = cudaStreamWaitEvent(d->stream, stage->copied, 0);
+    if (e == cudaSuccess)
+        e = cudaMemcpyAsync(to, stage->mirror, bytes, cudaMemcpyDeviceToDevice, d->stream);
+    if (e == cudaSuccess)
+        e = cudaEventRecord(stage->placed, d->stream);
+    if (e != cudaSuccess)
+        return cuda_failed(e, "a copy to the device", err);
+    stage->busy = stage->used = true;
+    return SODET_OK;
 }
 
 sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err)
 {
     cuda_device *d = device;
     sodet_status s = cuda_use(d, err);
-    for (uint64_t at = 0; s == SODET_OK && at < bytes;) {
-        const uint64_t piece = bytes - at < CUDA_STAGE_BYTES ? bytes - at : CUDA_STAGE_BYTES;
-        cuda_stage *stage;
-        s = take_stage(d, &stage, err);
-        if (s != SODET_OK)
-            return s;
-        memcpy(stage->memory, (const char *)from + at, piece);
-        cudaError_t e = cudaMemcpyAsync((char *)to + offset + at, stage->memory, piece, cudaMemcpyHostToDevice, d->stream);
-        if (e == cudaSuccess)
-            e = cudaEventRecord(stage->done, d->stream);
-        if (e != cudaSuccess)
-            return cuda_failed(e, "a copy to the device", err);
-        stage->busy = true;
-        at += piece;
+    for (uint64_t at = 0, piece; s == SODET_OK && at < bytes; at += piece) {
+        piece = bytes - at < d->stage_bytes ? bytes - at : d->stage_bytes;
+        s = (piece <= CUDA_SMALL_BYTES ? upload_small : upload_piece)(d, (char *)to + offset + at, (const char *)from + at, piece, err);
     }
     return s;
 }
@@ -301,7 +376,7 @@ static sodet_status download(void *device, const void *from, uint64_t offset, vo
     cuda_device *d = device;
     sodet_status s = cuda_use(d, err);
     for (uint64_t at = 0; s == SODET_OK && at < bytes;) {
-        const uint64_t piece = bytes - at < CUDA_STAGE_BYTES ? bytes - at : CUDA_STAGE_BYTES;
+        const uint64_t piece = bytes - at < d->stage_bytes ? bytes - at : d->stage_bytes;
         cuda_stage *stage;
         s = take_stage(d, &stage, err);
         if (s != SODET_OK)

@@ -29,12 +29,19 @@ typedef struct cuda_config {
 
 /* ---- devices ---- */
 typedef struct cuda_group cuda_group; /* collective.c */
-enum { CUDA_STAGES = 4, CUDA_STAGE_BYTES = 8 << 20 };
-typedef struct cuda_stage { /* pinned memory on its way to the device: a piece of a copy, while the next one is filled */
-    char *memory;
-    cudaEvent_t done;
-    bool busy;
+/* What is uploaded goes through pinned memory on a stream of its own to the device, and from there into its place on the stream: so the next
+ * batch is brought while a step computes, as far as the stages hold it. Small things go straight into their place. */
+enum { CUDA_STAGES = 16, CUDA_STAGE_LEAST = 64 << 10, CUDA_STAGE_MOST = 4 << 20, CUDA_SMALLS = 64, CUDA_SMALL_BYTES = 4096 };
+typedef struct cuda_stage {
+    char *memory, *mirror;      /* pinned, and on the device */
+    cudaEvent_t copied, placed; /* the pinned memory may be filled again; the mirror may */
+    bool busy, used;            /* `copied`, `placed` were recorded */
 } cuda_stage;
+typedef struct cuda_small {
+    char *memory; /* pinned */
+    cudaEvent_t placed;
+    bool busy;
+} cuda_small;
 
 typedef struct cuda_fetched { /* a result on its way to the host */
     char *memory;             /* pinned */
@@ -52,7 +59,7 @@ typedef struct cuda_device {
     uint32_t rank, world;
     uint32_t map_type; /* SODET_F32, SODET_BF16, SODET_F16 */
     cuda_group *group;
-    cudaStream_t stream, comm;
+    cudaStream_t stream, comm, copies;
     dnn_context *dnn;
     cudaEvent_t *expected; /* of collectives that are put on the stream, in their order; [first_expected, n_expected) */
     uint64_t first_expected, n_expected, expected_capacity;
@@ -60,7 +67,10 @@ typedef struct cuda_device {
     uint64_t n_convs, conv_capacity, convs_told; /* convs_told: those that say_determinism has counted */
     uint64_t measured;                           /* convolutions, since that was told last */
     cuda_stage stage[CUDA_STAGES];
-    uint32_t next_stage;
+    cuda_small small[CUDA_SMALLS];
+    uint32_t next_stage, next_small;
+    uint64_t stage_bytes;
+    void *mirrors;
     cuda_fetched fetched[SODET_FETCHES];
     struct cuda_program *programs; /* whose runs may be under way */
     uint64_t n_collectives;        /* put on the stream so far */
