@@ -37,6 +37,7 @@ typedef struct sd_text {
 } sd_text;
 void sd_text_printf(sd_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sd_text_append(sd_text *t, const void *bytes, uint64_t n);
+void sd_text_join(sd_text *t, const sd_text *part); /* a part that failed makes the whole fail */
 /* A field of a CSV file (RFC 4180): quoted where a comma, a quote or a line's end would mislead, or where blanks at an end would be lost. */
 void sd_text_csv(sd_text *t, const char *field);
 void sd_text_free(sd_text *t);

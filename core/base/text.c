@@ -18,6 +18,13 @@ void sd_text_append(sd_text *t, const void *bytes, uint64_t n)
     t->text[t->length] = '\0';
 }
 
+void sd_text_join(sd_text *t, const sd_text *part)
+{
+    t->failed = t->failed || part->failed;
+    if (part->text)
+        sd_text_append(t, part->text, part->length);
+}
+
 void sd_text_csv(sd_text *t, const char *field)
 {
     const size_t n = strlen(field);

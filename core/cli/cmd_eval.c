@@ -50,7 +50,7 @@ static sodet_status run_files(sd_cli *cli, sd_config *cfg, const char *detection
     if (s == SODET_OK)
         s = sd_eval_files(&request, &text, err);
     if (s == SODET_OK)
-        fputs(text.text ? text.text : "", stdout);
+        return sd_cli_say(&text, err);
     sd_text_free(&text);
     return s;
 }

@@ -45,12 +45,12 @@ const sd_topic sd_help_topics[] = {
     {0},
 };
 
-static void help_schema(const sd_schema *schema)
+static sodet_status help_schema(const sd_schema *schema, sodet_err *err)
 {
     sd_text text = {0};
+    sd_text_printf(&text, "%s: %s\n\n", schema->section, schema->summary);
     sd_schema_help(schema, &text);
-    printf("%s: %s\n\n%s", schema->section, schema->summary, text.failed || !text.text ? "" : text.text);
-    sd_text_free(&text);
+    return sd_cli_say(&text, err);
 }
 
 static void overview(void)
@@ -100,10 +100,8 @@ static sodet_status run_one(const char *word, sodet_err *err)
         return SODET_OK;
     }
     for (uint32_t i = 0; i < sd_core_section_count; i++) {
-        if (strcmp(sd_core_sections[i].section, word) == 0) {
-            help_schema(&sd_core_sections[i]);
-            return SODET_OK;
-        }
+        if (strcmp(sd_core_sections[i].section, word) == 0)
+            return help_schema(&sd_core_sections[i], err);
     }
     if (slash) {
         char kind[32];
@@ -112,9 +110,7 @@ static sodet_status run_one(const char *word, sodet_err *err)
         if (!sd_kind_of(kind))
             return SODET_FAIL(err, SODET_E_INVALID, "%s: there is no kind %s of plugins", word, kind);
         sodet_status s = sd_plugin_load(sd_kind_of(kind), slash + 1, &p, err);
-        if (s == SODET_OK)
-            help_schema(&p->schema);
-        return s;
+        return s == SODET_OK ? help_schema(&p->schema, err) : s;
     }
     const char *names[128];
     uint64_t n = 0;

@@ -216,16 +216,19 @@ static sodet_status write_out(const sd_found *f, sodet_err *err)
 {
     sd_text t = {0};
     const sd_classes *c = f->classes;
-    sd_text_printf(&t, "{\"images\": [\n%s\n],\n\"annotations\": [\n%s\n],\n\"categories\": [", f->images.text ? f->images.text : "",
-                   f->annotations.text ? f->annotations.text : "");
+    sd_text_printf(&t, "{\"images\": [\n");
+    sd_text_join(&t, &f->images);
+    sd_text_printf(&t, "\n],\n\"annotations\": [\n");
+    sd_text_join(&t, &f->annotations);
+    sd_text_printf(&t, "\n],\n\"categories\": [");
     for (uint32_t i = 0; i < c->n; i++) {
         sd_text_printf(&t, "%s{\"id\": %lld, \"name\": ", i ? ", " : "", (long long)c->category_id[i]);
         sd_json_write_string(&t, c->names[i]);
         sd_text_printf(&t, "}");
     }
     sd_text_printf(&t, "]}\n");
-    sodet_status s = t.failed || f->images.failed || f->annotations.failed ? SODET_FAIL(err, SODET_E_MEMORY, "%s: out of memory", f->out)
-                                                                           : sd_file_write_atomic(f->out, t.text, t.length, err);
+    sodet_status s =
+        t.failed ? SODET_FAIL(err, SODET_E_MEMORY, "%s: out of memory", f->out) : sd_file_write_atomic(f->out, t.text, t.length, err);
     sd_text_free(&t);
     return s;
 }
@@ -239,12 +242,10 @@ static sodet_status print_json(const sd_found *f, const char *weights, double se
     sd_json_write_double(&t, f->threshold);
     sd_text_printf(&t, ", \"seconds\": ");
     sd_json_write_double(&t, seconds);
-    sd_text_printf(&t, ", \"broken\": %llu, \"pictures\": [%s\n]}\n", (unsigned long long)f->broken, f->json.text ? f->json.text : "");
-    sodet_status s = t.failed || f->json.failed ? SODET_FAIL(err, SODET_E_MEMORY, "out of memory") : SODET_OK;
-    if (s == SODET_OK)
-        fputs(t.text, stdout);
-    sd_text_free(&t);
-    return s;
+    sd_text_printf(&t, ", \"broken\": %llu, \"pictures\": [", (unsigned long long)f->broken);
+    sd_text_join(&t, &f->json);
+    sd_text_printf(&t, "\n]}\n");
+    return sd_cli_say(&t, err);
 }
 
 sodet_status sd_found_end(sd_found *f, const char *weights, double seconds, sodet_err *err)

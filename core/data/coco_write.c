@@ -44,15 +44,17 @@ void sd_coco_add_object(sd_coco_text *t, const sodet_object *o, const char *cons
 
 void sd_coco_whole(const sd_coco_text *t, const sd_classes *classes, sd_text *out)
 {
-    sd_text_printf(out, "{\"images\": [\n%s\n],\n\"annotations\": [\n%s\n],\n\"categories\": [", t->images.text ? t->images.text : "",
-                   t->annotations.text ? t->annotations.text : "");
+    sd_text_printf(out, "{\"images\": [\n");
+    sd_text_join(out, &t->images);
+    sd_text_printf(out, "\n],\n\"annotations\": [\n");
+    sd_text_join(out, &t->annotations);
+    sd_text_printf(out, "\n],\n\"categories\": [");
     for (uint32_t c = 0; c < classes->n; c++) {
         sd_text_printf(out, "%s{\"id\": %lld, \"name\": ", c ? ", " : "", (long long)category(classes, c));
         sd_json_write_string(out, classes->names[c]);
         sd_text_printf(out, "}");
     }
     sd_text_printf(out, "]}\n");
-    out->failed = out->failed || t->images.failed || t->annotations.failed;
 }
 
 sodet_status sd_coco_write(sd_coco_text *t, const char *path, const sd_classes *classes, sodet_err *err)

@@ -647,7 +647,9 @@ static sodet_status write_classes(sd_layout *l, sodet_err *err)
     sd_text text = {0};
     sodet_status status = SODET_OK;
     if (l->layout == SD_LAYOUT_YOLO) {
-        sd_text_printf(&text, "path: .\n%snc: %u\nnames:\n", l->yaml.text ? l->yaml.text : "", l->classes->n);
+        sd_text_printf(&text, "path: .\n");
+        sd_text_join(&text, &l->yaml);
+        sd_text_printf(&text, "nc: %u\nnames:\n", l->classes->n);
         for (uint32_t c = 0; c < l->classes->n; c++) {
             sd_text_printf(&text, "  %u: ", c);
             yaml_text(&text, l->classes->names[c]);
@@ -682,8 +684,7 @@ sodet_status sd_layout_finish(sd_layout *l, sd_text *report, sodet_err *err)
         sd_text_printf(&ini, "train = %s\n", l->train ? "train" : l->first);
     sd_text_printf(&ini, "val = %s\n", l->val ? "val" : l->first);
     sd_layout_classes(&ini, l->classes, "names.txt", &needs_file);
-    sd_text_append(&ini, l->ini.text ? l->ini.text : "", l->ini.length);
-    ini.failed = ini.failed || l->ini.failed;
+    sd_text_join(&ini, &l->ini);
     for (uint32_t c = 0; c < l->classes->n; c++)
         sd_text_printf(&names, "%s\n", l->classes->names[c]);
     if (status == SODET_OK && needs_file)
@@ -692,9 +693,9 @@ sodet_status sd_layout_finish(sd_layout *l, sd_text *report, sodet_err *err)
         status = write_text(l, "data.ini", &ini, err);
     if (status == SODET_OK)
         status = move_up(l, err);
-    sd_text_printf(report, "%s: layout %s, %u class%s; data.ini reads it\n%s", l->folder, layout, l->classes->n,
-                   l->classes->n == 1 ? "" : "es", l->summary.text ? l->summary.text : "");
-    report->failed = report->failed || l->summary.failed;
+    sd_text_printf(report, "%s: layout %s, %u class%s; data.ini reads it\n", l->folder, layout, l->classes->n,
+                   l->classes->n == 1 ? "" : "es");
+    sd_text_join(report, &l->summary);
     tell(report, l->renamed, "picture got a name with a number", "pictures got names with numbers", "another", "had the name already");
     tell(report, l->crowd, "crowd object is left out", "crowd objects are left out", layout, "has no mark for them");
     tell(report, l->difficult, "difficult object is now an ordinary one", "difficult objects are now ordinary ones", layout,

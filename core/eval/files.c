@@ -20,7 +20,7 @@ static sodet_status one(const sd_eval_files_request *q, const char *section, boo
             sd_text_append(out, ", ", 2);
         sd_eval_sink_json(&sink, prefix, out);
     } else if (s == SODET_OK)
-        sd_text_append(out, sink.lines.text ? sink.lines.text : "", sink.lines.length);
+        sd_text_join(out, &sink.lines);
     sd_eval_sink_clear(&sink);
     sd_instance_destroy(&evaluator);
     return s;
