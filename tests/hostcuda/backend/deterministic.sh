@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: big
 # [backend.cuda] deterministic = yes: two runs leave the same bytes, and the log says what it costs.
 . "$SODET_SOURCE/tests/hostcuda/backend/lib"
 for name in a b; do

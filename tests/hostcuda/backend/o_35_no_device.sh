@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: big
 # O-35: what was trained on a GPU goes on without one: evaluated and resumed on the CPU; asking for the GPU that is not there is refused.
 # (The real libraries without a driver: tests/cuda/o_35_no_gpu.sh.)
 . "$SODET_SOURCE/tests/hostcuda/backend/lib"

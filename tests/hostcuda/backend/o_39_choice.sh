@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: big
 # O-39: which GPUs: indices that are wrong are refused before anything is made; those that are right are used, in their order.
 . "$SODET_SOURCE/tests/hostcuda/backend/lib"
 for wrong in "0,0|named twice" "7|no device 7" "0,|nothing behind" "a|no index" "-1|no index" "|nothing behind the colon"; do

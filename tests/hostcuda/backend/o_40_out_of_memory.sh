@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: big
 # O-40: out of memory: the message has the numbers, and a batch that does fit.
 . "$SODET_SOURCE/tests/hostcuda/backend/lib"
 HC_MEM_MB=120 run train "$ini" $quarter input.size=256x256 backbone.width=1 train.batch=64 run.devices=cuda_host run.output=o40
