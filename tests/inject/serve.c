@@ -1,7 +1,7 @@
 /* The server of scripts/check_injection: a program with this library preloaded stops before its main and forks itself for one place
  * after another, so that loading it (most of a short run's time under a sanitizer) is paid once. Each child runs in a folder of its own
  * with one fault, and is judged by how it ended, what it said, and what lies there.
- *   INJECT_PLAN    all | sample COUNT SEED | one KIND PLACE ON (keeps the folder); KIND: memory or files
+ *   INJECT_PLAN    all | all KIND | sample COUNT SEED | one KIND PLACE ON (keeps the folder); KIND: memory or files
  *   INJECT_SHARE   WORKER/WORKERS: this process takes every WORKERS-th place
  *   INJECT_NAME    of the command, for what is printed
  *   INJECT_FOLDER  scratch; ends up empty
@@ -311,8 +311,9 @@ static bool serve(void)
     if (!name || !scratch || (share && sscanf(share, "%lu/%lu", &worker, &workers) != 2))
         give_up("INJECT_NAME and INJECT_FOLDER are needed, INJECT_SHARE is like 0/2");
     bool single = sscanf(plan, "one %19s %ld %d", of, &one.at, &one.on) == 3;
-    if (!single && strcmp(plan, "all") != 0 && sscanf(plan, "sample %lu %lu", &sample, &seed) != 2)
-        give_up("INJECT_PLAN: all, sample COUNT SEED, or one KIND PLACE ON");
+    const bool every = strcmp(plan, "all") == 0 || sscanf(plan, "all %19s", of) == 1;
+    if (!single && !every && sscanf(plan, "sample %lu %lu", &sample, &seed) != 2)
+        give_up("INJECT_PLAN: all, all KIND, sample COUNT SEED, or one KIND PLACE ON");
     if (!FIND(checkpoint_open, sd_checkpoint_open) || !FIND(checkpoint_close, sd_checkpoint_close) || !FIND(file_read, sd_file_read) ||
         !FIND(give_back, sd_free) || !FIND(json_open, sd_json_open) || !FIND(json_skip, sd_json_skip) || !FIND(json_close, sd_json_close) ||
         !FIND(decode, sd_decode) || !FIND(pixels_free, sd_pixels_free))
@@ -338,6 +339,8 @@ static bool serve(void)
     unsigned long number = 0;
     for (int kind = INJECT_MEMORY; kind < INJECT_KINDS; kind++)
         for (int on = 0; on < 2; on++) {
+            if (every && *of && strcmp(of, kind_names[kind]) != 0)
+                continue;
             long all = calls[kind], n = sample && (long)sample / 4 < all ? (long)sample / 4 : all;
             for (long i = 0; i < n; i++, number++) {
                 long from = i * all / n, to = (i + 1) * all / n;
