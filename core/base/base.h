@@ -58,7 +58,7 @@ sodet_status sd_file_read(const char *path, uint64_t limit, char **bytes, uint64
 /* What errno says about a file that is being written: full disks with what is needed and free and what to do. need: bytes of the file
  * that is written whole or not at all; 0: it is written bit by bit. */
 sodet_status sd_fail_write(sodet_err *err, const char *path, const char *what, uint64_t need);
-/* Writes beside it, fsyncs, renames, fsyncs the folder: at every moment the path holds the old or the new file whole. */
+/* By another file and a rename: the path holds the old or the new file whole. A device is written into; pipes, sockets, disks are refused. */
 sodet_status sd_file_write_atomic(const char *path, const void *bytes, uint64_t n, sodet_err *err);
 /* The same without waiting for the disk: for the many small files of a folder that is made anew and is worthless in part. */
 sodet_status sd_file_write(const char *path, const void *bytes, uint64_t n, sodet_err *err);

@@ -109,25 +109,56 @@ void sd_sync_folder_of(const char *path)
     }
 }
 
+static sodet_status put_all(int fd, const char *path, const char *p, uint64_t n, sodet_err *err)
+{
+    for (uint64_t done = 0; done < n;) {
+        uint64_t part = n - done < (1u << 30) ? n - done : 1u << 30;
+        ssize_t put = write(fd, p + done, part);
+        if (put < 0 && errno != EINTR)
+            return sd_fail_write(err, path, "writing", n);
+        done += put > 0 ? (uint64_t)put : 0;
+    }
+    return SODET_OK;
+}
+
+/* What a rename would put a file in the place of: a terminal, /dev/null, /dev/stdout. */
+static bool is_device(const char *path)
+{
+    struct stat st;
+    return strncmp(path, "/proc/self/fd/", 14) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/dev/std", 8) == 0 ||
+           (stat(path, &st) == 0 && S_ISCHR(st.st_mode));
+}
+
+static sodet_status write_device(const char *path, const void *bytes, uint64_t n, sodet_err *err)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return sd_fail_write(err, path, "cannot open", 0);
+    sodet_status s = put_all(fd, path, bytes, n, err);
+    if (close(fd) != 0 && s == SODET_OK)
+        s = sd_fail_write(err, path, "writing", n);
+    return s;
+}
+
 static sodet_status write_whole(const char *path, const void *bytes, uint64_t n, bool durable, sodet_err *err)
 {
     char temporary[4096];
+    struct stat st;
+    if (is_device(path))
+        return write_device(path, bytes, n, err);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: is a %s and would be replaced; name a file that is not there yet, or an ordinary one",
+                          path,
+                          S_ISFIFO(st.st_mode)  ? "named pipe"
+                          : S_ISBLK(st.st_mode) ? "disk"
+                                                : "socket");
     int length = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
     if (length < 0 || length >= (int)sizeof temporary)
         return SODET_FAIL(err, SODET_E_INVALID, "%.200s...: path too long", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return sd_fail_write(err, path, "cannot create its temporary file", n ? n : 1);
-    const char *p = bytes;
-    sodet_status s = SODET_OK;
-    for (uint64_t done = 0; done < n && s == SODET_OK;) {
-        uint64_t part = n - done < (1u << 30) ? n - done : 1u << 30;
-        ssize_t put = write(fd, p + done, part);
-        if (put < 0 && errno != EINTR)
-            s = sd_fail_write(err, path, "writing", n ? n : 1);
-        else if (put > 0)
-            done += (uint64_t)put;
-    }
+    sodet_status s = put_all(fd, path, bytes, n, err);
     if (s == SODET_OK && durable && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
         s = sd_fail_write(err, path, "writing", n ? n : 1);
     if (close(fd) != 0 && s == SODET_OK)

@@ -2,6 +2,8 @@
 /* core/base: memory, text, numbers, errors, files, hashing, random numbers. */
 #include "check.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,6 +163,38 @@ static void files(void)
     sd_pool_clear(&pool);
 }
 
+/* What is no ordinary file is still what it was after it was written to: a terminal (one of our own) got the bytes, a pipe did not. */
+static void devices(void)
+{
+    sodet_err err = SODET_ERR_INIT;
+    char folder[] = "/tmp/sodet-devices-XXXXXX", pipe[64], got[16] = "", out[64];
+    struct stat st;
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+    if (terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0) {
+        const int held = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+        CHECK_OK(sd_file_write(ptsname(terminal), "seen", 4, &err));
+        CHECK(fcntl(terminal, F_SETFL, O_NONBLOCK) == 0 && read(terminal, got, 4) == 4);
+        CHECK(strcmp(got, "seen") == 0);
+        close(held);
+    }
+    close(terminal);
+    CHECK(mkfifo(pipe, 0600) == 0);
+    CHECK_FAILS(sd_file_write(pipe, "x", 1, &err), SODET_E_INVALID, "is a named pipe and would be replaced");
+    CHECK(stat(pipe, &st) == 0 && S_ISFIFO(st.st_mode));
+    unlink(pipe);
+    /* One that we hold open is written into under its name in /dev/fd. */
+    int end[2];
+    CHECK(pipe2(end, O_CLOEXEC) == 0);
+    snprintf(out, sizeof out, "/dev/fd/%d", end[1]);
+    CHECK_OK(sd_file_write_atomic(out, "held", 4, &err));
+    CHECK(read(end[0], got, 4) == 4 && strcmp(got, "held") == 0);
+    close(end[0]);
+    close(end[1]);
+    rmdir(folder);
+}
+
 static void random_numbers(void)
 {
     /* splitmix64's first three outputs from seed 1234567 (reference implementation of Vigna, prng.di.unimi.it/splitmix64.c). */
@@ -228,6 +262,7 @@ int main(void)
     numbers();
     errors();
     files();
+    devices();
     random_numbers();
     double before = sd_now();
     CHECK(before > 0 && sd_now() >= before);
