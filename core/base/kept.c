@@ -100,6 +100,8 @@ sodet_status sd_kept_read(sd_kept *k, const char *path, const char *head, sodet_
     if (!sd_path_exists(path))
         return SODET_OK;
     sodet_status s = sd_file_read(path, MOST_BYTES, &text, &n, err);
+    if (s != SODET_OK && s != SODET_E_MEMORY)
+        s = sd_fail_in(err, s, "[backend.%s] times: no file to keep measurements in, remove it or name another one", k->backend);
     if (s == SODET_OK)
         s = parse(k, text, head, err);
     k->changed = false;

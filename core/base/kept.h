@@ -18,10 +18,11 @@ typedef struct sd_kept {
     uint64_t n, capacity;
     char *path; /* of the file that was read; NULL: none yet */
     bool changed;
+    const char *backend; /* whose option `times` names the file */
 } sd_kept;
-#define SD_KEPT_INIT                                                                                                                       \
+#define SD_KEPT_INIT(name)                                                                                                                 \
     {                                                                                                                                      \
-        .lock = PTHREAD_MUTEX_INITIALIZER                                                                                                  \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .backend = name                                                                                 \
     }
 
 /* Where it lies: `set` if that is not empty, else sodet/<name> in the user's folder of caches. NULL: nowhere, or no memory. */

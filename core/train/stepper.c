@@ -644,7 +644,7 @@ static sodet_status blame_job(sd_replica *r, void *context, sodet_err *err)
                            : SODET_OK;
 }
 
-void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out)
+static void name_pictures(const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out)
 {
     sd_text_printf(out, "pictures of the batch:");
     uint32_t shown = 0, all = 0;
@@ -663,6 +663,10 @@ void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n,
     }
     if (all > 8)
         sd_text_printf(out, " and %u more", all - 8);
+}
+
+static void name_layer(sd_stepper *s, const sd_batch *const *batches, uint32_t n, sd_text *out)
+{
     if (s->n > 1) /* the other devices would not join its collectives */
         return;
     blame b = {.s = s};
@@ -688,5 +692,11 @@ void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n,
     }
     sd_device_pool_run_one(s->config.pool, 0, blame_job, &b, NULL);
     if (b.layer[0])
-        sd_text_printf(out, "; the first that is not finite is %s", b.layer);
+        sd_text_printf(out, "the first that is not finite is %s; ", b.layer);
+}
+
+void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out)
+{
+    name_layer(s, batches, n, out); /* first: there may be room for some of the pictures only */
+    name_pictures(batches, n, dataset, out);
 }

@@ -17,7 +17,7 @@ train optimizer.lr=1000 optimizer.weight_decay=10 run.overwrite=yes
 [ $? = 1 ] || fail "exit code of a run that diverges: $(cat "$work/err")"
 step=$(sed -n 's/.*step \([0-9]*\): the .* is not finite.*/\1/p' "$work/err")
 [ "${step:-0}" -gt 1 ] || fail "no step is named: $(cat "$work/err")"
-grep -q "pictures of the batch: shapes-1-.*; the first that is not finite is the [a-z]* of [a-z]*/" "$work/err" || fail "who: $(cat "$work/err")"
+grep -q "the first that is not finite is the [a-z]* of [a-z]*/.*; pictures of the batch: shapes-1-" "$work/err" || fail "who: $(cat "$work/err")"
 [ -f "$work/run/last.safetensors" ] || fail "no checkpoint"
 
 # What was left is the state before that step, whatever its forward pass did to running statistics.

@@ -131,7 +131,7 @@ enum {
     CUDA_PASSED,    /* on the stream: it could go on */
     CUDA_MARKS
 };
-enum { CUDA_RUNS = 3 };     /* of one program that may be under way at once and are measured */
+enum { CUDA_RUNS = 3 };     /* of one program under way at once; the host waits for the oldest before it begins another */
 typedef struct cuda_marks { /* of one run */
     cudaEvent_t *of;        /* [n][CUDA_MARKS], then the run's begin and end */
     uint64_t *number;       /* [n] of each collective among the device's */
@@ -141,6 +141,7 @@ typedef struct cuda_marks { /* of one run */
 sodet_status cuda_marks_make(cuda_marks *m, uint32_t n, sodet_err *err);
 void cuda_marks_free(cuda_marks *m); /* also after a make that failed */
 cudaEvent_t cuda_mark_of(const cuda_marks *m, uint32_t collective, uint32_t mark);
+cudaEvent_t cuda_end_of(const cuda_marks *m); /* of the run */
 /* Adds what the run took to the device's times, if it is over. */
 sodet_status cuda_marks_read(cuda_device *d, cuda_marks *m, sodet_err *err);
 

@@ -261,7 +261,12 @@ sodet_status cuda_run(void *program, const sodet_run *r, sodet_err *err)
     if (s == SODET_OK)
         s = read_marks(g->device, err);
     g->now = &g->marks[g->runs++ % CUDA_RUNS];
-    g->now->under_way = false; /* one that is not over yet is not counted */
+    if (s == SODET_OK && g->now->under_way) { /* many batches for one step: none goes uncounted */
+        s = cuda_wait_for(g->device, cuda_end_of(g->now), err);
+        if (s == SODET_OK)
+            s = read_marks(g->device, err);
+    }
+    g->now->under_way = false;
     if (s == SODET_OK)
         s = record_run(g, 0, err);
     if (s == SODET_OK && ((r->flags & SODET_RUN_WEIGHTS_CHANGED) || !g->weights_ready)) {

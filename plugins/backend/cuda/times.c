@@ -32,6 +32,11 @@ cudaEvent_t cuda_mark_of(const cuda_marks *m, uint32_t collective, uint32_t mark
     return m->of[(uint64_t)collective * CUDA_MARKS + mark];
 }
 
+cudaEvent_t cuda_end_of(const cuda_marks *m)
+{
+    return m->of[(uint64_t)m->n * CUDA_MARKS + 1];
+}
+
 static cudaError_t seconds_between(cudaEvent_t from, cudaEvent_t to, double *out)
 {
     float milliseconds = 0;
@@ -45,7 +50,7 @@ sodet_status cuda_marks_read(cuda_device *d, cuda_marks *m, sodet_err *err)
     if (!m->under_way)
         return SODET_OK;
     const cudaEvent_t *run = m->of + (uint64_t)m->n * CUDA_MARKS;
-    cudaError_t e = cuda_answer(cudaEventQuery(run[1]));
+    cudaError_t e = cuda_answer(cudaEventQuery(cuda_end_of(m)));
     if (e == cudaErrorNotReady)
         return SODET_OK;
     m->under_way = false;

@@ -12,7 +12,7 @@
 enum { PLANS = 6, ROUNDS = 5 };
 #define HEAD "sodet cuda engines 1"
 
-static sd_kept table = SD_KEPT_INIT; /* a value: place in cuDNN's list <tab> the plan's text <tab> seconds */
+static sd_kept table = SD_KEPT_INIT("cuda"); /* a value: place in cuDNN's list <tab> the plan's text <tab> seconds */
 
 /* What decides which plan is the fastest, and which place it has in the list. */
 static sodet_status key_of(const cuda_device *d, const dnn_conv *c, char out[600], sodet_err *err)
