@@ -108,5 +108,5 @@ else()
     enable_language(CUDA)
     set(CMAKE_CUDA_STANDARD 17)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-    set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
+    set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo --compress-mode=size") # lines, for the profilers, are most of it
 endif()

@@ -105,7 +105,7 @@ static __global__ void missing_syncwarp_kernel(float *out)
     }
 }
 
-// Not inlined: the compiler would see the array's size, and what is tested here is the red zone behind it.
+// Not inlined: the compiler would see an array's size, and what is tested here is the red zone behind it.
 static __device__ __attribute__((noinline)) void store(float *at)
 {
     *at = 1.0f;
@@ -124,7 +124,7 @@ static __global__ void local_overflow_kernel(float *out)
     float own[4];
     float *at = own;
     for (unsigned i = 0; i < (threadIdx.x == 5 ? blockDim.x / 8 : 4); i++)
-        at[i] = (float)i;
+        store(at + i);
     out[threadIdx.x] = at[threadIdx.x & 3];
 }
 
