@@ -62,6 +62,12 @@ static slot *slot_of(sd_loader *l, uint64_t batch)
 }
 
 /* ---- one row ---- */
+static void say_what_helps(sodet_err *err)
+{
+    const size_t end = err ? strlen(err->text) : 0;
+    if (err)
+        snprintf(err->text + end, sizeof err->text - end, "; sodet data check lists all that is wrong, [data] broken = skip leaves it out");
+}
 
 static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t *sample, uint64_t repeat, uint32_t *missing,
                              sodet_err *err)
@@ -78,10 +84,8 @@ static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t
         if (rules->bad_file == SD_STOP || w->sample->refused || status == SODET_E_MEMORY || status == SODET_E_INTERNAL ||
             attempt == SUBSTITUTES) {
             *err = local;
-            size_t end = strlen(err->text);
             if (l->config.shuffle && rules->bad_file == SD_STOP && status != SODET_E_MEMORY)
-                snprintf(err->text + end, sizeof err->text - end,
-                         "; sodet data check lists all that is wrong, [data] broken = skip leaves it out");
+                say_what_helps(err);
             return status;
         }
         pthread_mutex_lock(&l->lock);
@@ -449,8 +453,12 @@ static sodet_status header_size(const sd_loader *l, uint64_t i, sodet_sample *s,
         *height = s->stored.height;
         return SODET_OK;
     }
-    return s->n_encoded ? sd_decode_size(name, s->encoded, s->n_encoded, width, height, &orientation, err)
-                        : sodet_picture_size(name, width, height, &orientation, err);
+    status = s->n_encoded ? sd_decode_size(name, s->encoded, s->n_encoded, width, height, &orientation, err)
+                          : sodet_picture_size(name, width, height, &orientation, err);
+    /* What a damaged header claims is not made room for: it will not be decoded. */
+    if (status == SODET_OK && (uint64_t)*width * *height > s->rules->max_pixels)
+        status = sd_decode_too_large(name, *width, *height, s->rules->max_pixels, err);
+    return status;
 }
 
 /* Room for any picture of the set, so that a device's memory is planned beforehand. */
@@ -458,7 +466,7 @@ static sodet_status find_picture_bytes(sd_loader *l, sodet_err *err)
 {
     const sd_dataset *d = l->config.dataset;
     sodet_sample *probe = NULL;
-    uint64_t most = 1;
+    uint64_t most = 1, largest = 0;
     sodet_status status = SODET_OK;
     for (uint64_t i = 0; status == SODET_OK && i < sd_dataset_size(d); i++) {
         const sd_item *item = sd_dataset_item(d, i);
@@ -467,20 +475,25 @@ static sodet_status find_picture_bytes(sd_loader *l, sodet_err *err)
             status = probe ? SODET_OK : sd_sample_new(d, &probe, err);
             if (status == SODET_OK)
                 status = header_size(l, i, probe, &width, &height, err);
-            if (status != SODET_OK && probe && probe->rules->bad_file == SD_SKIP && status != SODET_E_MEMORY)
+            if (status != SODET_OK && probe && probe->rules->bad_file == SD_SKIP && status != SODET_E_MEMORY) {
                 status = SODET_OK; /* it is skipped (and counted) when its turn comes */
+                continue;
+            }
+            if (status != SODET_OK && l->config.shuffle && status != SODET_E_MEMORY)
+                say_what_helps(err);
         }
         const uint64_t bytes = (uint64_t)width * height * 3;
+        largest = bytes > most ? i : largest;
         most = bytes > most ? bytes : most;
     }
     sd_sample_free(probe);
     l->picture_bytes = (most + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT * SODET_PIXELS_UNIT;
     if (status == SODET_OK && l->picture_bytes / SODET_PIXELS_UNIT > INT32_MAX / l->config.batch)
-        status = SODET_FAIL(
-            err, SODET_E_UNSUPPORTED,
-            "[data] pixels = device: a batch of %u pictures of up to %llu MiB is more than a device is given at once; set pixels = "
-            "host, or store the pictures smaller",
-            l->config.batch, (unsigned long long)(l->picture_bytes >> 20));
+        status = SODET_FAIL(err, SODET_E_UNSUPPORTED,
+                            "[data] pixels = device: a batch of %u pictures of up to %llu MiB (%.200s) is more than a device is given at "
+                            "once; set pixels = "
+                            "host, or store the pictures smaller",
+                            l->config.batch, (unsigned long long)(l->picture_bytes >> 20), sd_dataset_item(d, largest)->id);
     return status;
 }
 
