@@ -103,13 +103,13 @@ static void set_times(const char *path, const char *text, double fp32, double bf
 }
 
 /* The table holds the times of one file: reading another makes it forget them. */
-static void forget_times(const char *other)
+static void forget_times(const char *other, bool native)
 {
     rig r;
     rig_program p;
     sodet_err err = SODET_ERR_INIT;
     char more[512];
-    snprintf(more, sizeof more, "[backend.cpu]\nbf16 = emulate\ntimes = %s\n", other);
+    snprintf(more, sizeof more, "[backend.cpu]\nbf16 = %s\ntimes = %s\n", native ? "native" : "emulate", other);
     CHECK_OK(rig_open_as(&r, "cpu", 2, more, SODET_PRECISION_MIXED, &err));
     sodet_graph *g = rig_graph(true);
     sodet_output(g, "y", sodet_relu(g, rig_input(g, "x", 1, 8, 4, 4)));
@@ -119,15 +119,21 @@ static void forget_times(const char *other)
     rig_close(&r);
 }
 
-static void mixed(const char *folder)
+/* Natively where the processor has the instructions; refusals() looks at the sentence of one that has not. */
+static void mixed(const char *folder, bool native)
 {
     rig r;
     sodet_err err = SODET_ERR_INIT;
     char path[300], more[512], other[320];
-    snprintf(path, sizeof path, "%s/deep/times.tsv", folder);
+    snprintf(path, sizeof path, "%s/%s/times.tsv", folder, native ? "native" : "emulated");
     snprintf(other, sizeof other, "%s/other.tsv", folder);
-    snprintf(more, sizeof more, "[backend.cpu]\nbf16 = emulate\ntimes = %s\n", path);
-    CHECK_OK(rig_open_as(&r, "cpu", 2, more, SODET_PRECISION_MIXED, &err));
+    snprintf(more, sizeof more, "[backend.cpu]\nbf16 = %s\ntimes = %s\n", native ? "native" : "emulate", path);
+    sodet_status s = rig_open_as(&r, "cpu", 2, more, SODET_PRECISION_MIXED, &err);
+    if (native && s == SODET_E_UNSUPPORTED) {
+        rig_close(&r);
+        return;
+    }
+    CHECK_OK(s);
     sodet_graph *g = pair();
     rig ref;
     rig_open(&ref, "ref", 1);
@@ -155,7 +161,7 @@ static void mixed(const char *folder)
         set_times(path, "> 2x40x12x12", cases[i].one[0], cases[i].one[1]);
         set_times(path, "> 32x24x3x3", cases[i].gradient[0], cases[i].gradient[1]);
         set_times(path, "conversion of an element", cases[i].conversion[0], cases[i].conversion[1]);
-        forget_times(other);
+        forget_times(other, native);
         in_bf16(&r, g, cases[i].mask);
     }
     /* A file of another library is not believed: its times are replaced. */
@@ -165,14 +171,14 @@ static void mixed(const char *folder)
     memcpy(strstr(bytes, "oneDNN "), "twoDNN ", 7);
     CHECK_OK(sd_file_write_atomic(path, bytes, n, &err));
     sd_free(bytes);
-    forget_times(other);
+    forget_times(other, native);
     rig_compare(&r, &ref, g, 1e-2, "mixed, of another library");
     CHECK_OK(sd_file_read(path, 0, &bytes, &n, &err));
     CHECK(strstr(bytes, "oneDNN ") && !strstr(bytes, "\t2\t1\n"));
     sd_free(bytes);
     /* Lines that are no times are measured again, one by one. */
     set_times(path, "> 2x32x12x12", -1, 2);
-    forget_times(other);
+    forget_times(other, native);
     rig_compare(&r, &ref, g, 1e-2, "mixed, a damaged line");
     CHECK_OK(sd_file_read(path, 0, &bytes, &n, &err));
     CHECK(!strstr(bytes, "\t-1\t"));
@@ -180,7 +186,7 @@ static void mixed(const char *folder)
     sd_graph_free(g);
     /* A file that cannot be written is an error with the option's name. */
     rig_close(&r);
-    snprintf(more, sizeof more, "[backend.cpu]\nbf16 = emulate\ntimes = /proc/none/times.tsv\n");
+    snprintf(more, sizeof more, "[backend.cpu]\nbf16 = %s\ntimes = /proc/none/times.tsv\n", native ? "native" : "emulate");
     CHECK_OK(rig_open_as(&r, "cpu", 2, more, SODET_PRECISION_MIXED, &err));
     g = pair();
     rig_program p;
@@ -199,7 +205,8 @@ int main(int argc, char **argv)
     (void)argc, (void)argv;
     refusals();
     rounding();
-    mixed(folder);
+    mixed(folder, false);
+    mixed(folder, true);
     char command[300];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     CHECK_EQ(system(command), 0);
