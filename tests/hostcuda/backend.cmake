@@ -30,7 +30,6 @@ sodet_add_cuda_host_test(times ${CMAKE_SOURCE_DIR}/tests/device/times.c ${CMAKE_
 sodet_add_cuda_host_test(processes ${CMAKE_SOURCE_DIR}/tests/device/processes.c ${CMAKE_BINARY_DIR}/tests/test_device_processes --on cuda_host)
 sodet_add_cuda_host_test(two_steps ${CMAKE_SOURCE_DIR}/tests/train/ahead.c ${CMAKE_BINARY_DIR}/tests/test_train_ahead --on cuda_host)
 sodet_add_cuda_host_test(data_pixels ${CMAKE_SOURCE_DIR}/tests/data/pixels.c ${CMAKE_BINARY_DIR}/tests/test_data_pixels --on cuda_host)
-set_tests_properties(cuda_host/data_pixels PROPERTIES LABELS "")
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/*.sh)
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
