@@ -172,7 +172,7 @@ static sodet_graph *pool(const sodet_pool_attr *window, int64_t c)
     return g;
 }
 
-/* In bf16 a map's rounding is at most 2^-9 of its value, its gradient's too, so a network of k maps one behind the other is off by some
+/* In bf16 a map's rounding is at most 2^-8 of its value, its gradient's too, so a network of k maps one behind the other is off by some
  * sqrt(k) / 512 of the largest value: 1e-2 leaves room. Ties and gates that rounding sets otherwise are another matter: gradients are compared
  * without them, and the max pool's alone. */
 static void in_bf16(bool native)
