@@ -1,6 +1,7 @@
 #include "fuzz/fuzz.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,15 +61,28 @@ const char *fuzz_file(const uint8_t *bytes, size_t n)
     return path;
 }
 
+static char own_folder[64];
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static void remove_folder(void)
+{
+    nftw(own_folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 const char *fuzz_folder(void)
 {
-    static char path[64];
-    if (!*path) {
-        snprintf(path, sizeof path, "%s/sodet-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-        if (!mkdtemp(path))
-            give_up(path);
+    if (!*own_folder) {
+        snprintf(own_folder, sizeof own_folder, "%s/sodet-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        if (!mkdtemp(own_folder))
+            give_up(own_folder);
+        atexit(remove_folder);
     }
-    return path;
+    return own_folder;
 }
 
 void fuzz_write(const char *folder, const char *name, const uint8_t *bytes, size_t n)
