@@ -268,19 +268,24 @@ sodet_status sd_program_give(sd_program *p, const char *input, void *to, uint64_
     return s == SODET_OK ? sd_replica_copy(p->replica, to, to_first * real, at, 0, n * real, err) : s;
 }
 
+bool sd_replica_fetches(const sd_replica *r, uint64_t elements)
+{
+    return r->ops->fetch && elements * sizeof(float) <= SODET_FETCH_BYTES;
+}
+
 sodet_status sd_program_fetch(sd_program *p, const char *output, uint32_t slot, uint64_t elements, sodet_err *err)
 {
     const sodet_shape *shape;
     void *at;
     sodet_status s = locate(p, sd_graph_find_output(p->graph, output), output, "output", elements, &shape, &at, err);
-    return s == SODET_OK && p->replica->ops->fetch
+    return s == SODET_OK && sd_replica_fetches(p->replica, elements)
                ? p->replica->ops->fetch(p->replica->device, slot, at, 0, elements * p->replica->real_size, err)
                : s;
 }
 
 sodet_status sd_program_fetched(sd_program *p, const char *output, uint32_t slot, float *to, uint64_t elements, sodet_err *err)
 {
-    if (!p->replica->ops->fetch)
+    if (!sd_replica_fetches(p->replica, elements))
         return sd_program_read(p, output, to, elements, err);
     if (p->replica->real_size != sizeof *to)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED, "results that are read later are float32");

@@ -37,8 +37,9 @@ sodet_status sd_program_pass(sd_program *from, const char *output, sd_program *p
                              sodet_err *err);
 /* Elements [0, n) of a float input back to device memory. */
 sodet_status sd_program_give(sd_program *p, const char *input, void *to, uint64_t to_first, uint64_t n, sodet_err *err);
-/* A float output that is read later, with slot < SODET_FETCHES: what it is when everything before is done. Without fetch() in the backend it
- * is read when it is asked for. */
+/* A float output that is read later, with slot < SODET_FETCHES: what it is when everything before is done. Where the backend has no fetch(),
+ * or the output is too large for it, it is read when it is asked for. */
+bool sd_replica_fetches(const sd_replica *r, uint64_t elements);
 sodet_status sd_program_fetch(sd_program *p, const char *output, uint32_t slot, uint64_t elements, sodet_err *err);
 sodet_status sd_program_fetched(sd_program *p, const char *output, uint32_t slot, float *to, uint64_t elements, sodet_err *err);
 bool sd_program_has_input(const sd_program *p, const char *name);

@@ -584,7 +584,7 @@ sodet_status sd_stepper_step(sd_stepper *s, const sd_batch *const *batches, sd_s
 
 bool sd_stepper_runs_ahead(const sd_stepper *s)
 {
-    return sd_device_pool_replica(s->config.pool, 0)->ops->fetch && (2 + s->losses) * sizeof(float) <= SODET_FETCH_BYTES;
+    return sd_replica_fetches(sd_device_pool_replica(s->config.pool, 0), 2 + s->losses);
 }
 
 /* ---- who is to blame ---- */
