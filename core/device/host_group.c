@@ -72,10 +72,13 @@ uint32_t sd_host_group_awaited(sd_host_group *group, double *seconds)
     return who;
 }
 
-void sd_host_group_times(const sd_host_group *group, uint32_t rank, double *in_calls, double *awaited)
+void sd_host_group_times(const sd_host_group *group, uint32_t rank, double run, sodet_device_times *out)
 {
-    *in_calls = group->members[rank].in_calls;
-    *awaited = group->members[rank].awaited;
+    *out = (sodet_device_times){.struct_size = sizeof *out, .run = run};
+    if (group) {
+        out->collective = out->exposed = group->members[rank].in_calls;
+        out->awaited = group->members[rank].awaited;
+    }
 }
 
 uint32_t sd_host_group_size(const sd_host_group *group)

@@ -7,6 +7,7 @@
 #define SD_HOST_GROUP_H
 
 #include "core/base/base.h"
+#include "sodet/backend.h"
 
 typedef struct sd_host_group sd_host_group;
 
@@ -21,8 +22,9 @@ void sd_host_group_close(sd_host_group *group); /* accepts NULL; nobody may be i
 void sd_host_group_abort(sd_host_group *group);
 /* The first rank that others are waiting for, and since how long; UINT32_MAX: nobody waits. Any thread. */
 uint32_t sd_host_group_awaited(sd_host_group *group, double *seconds);
-/* Seconds that this rank has spent in calls, and of these in waiting for one that came later. By the rank's own thread. */
-void sd_host_group_times(const sd_host_group *group, uint32_t rank, double *in_calls, double *awaited);
+/* What a backend answers that was `run` seconds in runs: a collective is done inside one, by the thread that computes, so none of it is
+ * hidden. By the rank's own thread; group may be NULL. */
+void sd_host_group_times(const sd_host_group *group, uint32_t rank, double run, sodet_device_times *out);
 uint32_t sd_host_group_size(const sd_host_group *group);
 
 /* out = sum of in over the ranks, for n parts at one meeting. real_size: 4 (float, added in double, rounded once) or 8 (double). */

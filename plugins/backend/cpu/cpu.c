@@ -217,15 +217,11 @@ static uint32_t awaited(void *group, double *seconds)
     return sd_host_group_awaited(group, seconds);
 }
 
-/* A collective is done inside a run, by the thread that computes: none of it is hidden. */
 static sodet_status times(void *device, sodet_device_times *out, sodet_err *err)
 {
     (void)err;
     const cpu_device *d = device;
-    *out = (sodet_device_times){.struct_size = sizeof *out, .run = d->in_runs};
-    if (d->group)
-        sd_host_group_times(d->group, d->rank, &out->collective, &out->awaited);
-    out->exposed = out->collective;
+    sd_host_group_times(d->group, d->rank, d->in_runs, out);
     return SODET_OK;
 }
 
