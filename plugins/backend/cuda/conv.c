@@ -35,6 +35,7 @@ sodet_status cuda_choose_conv(cuda_plan *p, cuda_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
     if (is_empty(node)) {
+        n->conv = UINT32_MAX;
         snprintf(n->text, sizeof n->text, "empty");
         return SODET_OK;
     }

@@ -190,7 +190,7 @@ typedef struct cuda_node {
     const sodet_node *node;
     uint32_t index;
     const sodet_cuda_kernel *kernel; /* NULL: conv2d, a view or a collective */
-    uint32_t conv;                   /* of a convolution: the device's */
+    uint32_t conv;                   /* of a convolution: the device's; UINT32_MAX: it has no elements */
     uint8_t *form_in, *form_out;
     char text[128];
 } cuda_node;
@@ -242,6 +242,8 @@ sodet_status cuda_times(void *device, sodet_device_times *out, sodet_err *err);
 /* tune.c: like dnn_plan_make, but the fastest of the plans; and, when a graph has all of its plans: keeps what was measured. */
 sodet_status cuda_tune(cuda_device *d, const dnn_conv *c, dnn_plan *out, sodet_err *err);
 sodet_status cuda_tuned(cuda_device *d, sodet_err *err);
+/* Milliseconds of its plan, and of the one that would be the first where plans need not be deterministic. *done = false: no room to measure. */
+sodet_status cuda_tune_against_first(cuda_device *d, const cuda_conv *c, float ms[2], bool *done, sodet_err *err);
 
 /* emit.c: what steps are made of. Functions that return a place return 0 after an error. */
 sodet_status cuda_out_of_memory(sodet_err *err);

@@ -380,6 +380,15 @@ sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, 
     return dnn_plan_list(c, conv, 1, out, &n, err);
 }
 
+sodet_status dnn_plan_varying(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err)
+{
+    const uint32_t asked = c->options.deterministic;
+    c->options.deterministic = 0;
+    sodet_status s = dnn_plan_make(c, conv, out, err);
+    c->options.deterministic = asked;
+    return s;
+}
+
 void dnn_plan_free(dnn_plan *p)
 {
     made_plan *m = p->handle;

@@ -48,6 +48,8 @@ typedef struct dnn_plan {
 sodet_status dnn_plan_make(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err);
 /* Those that might be taken as well: the first *n <= most of the list in which the one above was found. For measuring which is the fastest. */
 sodet_status dnn_plan_list(dnn_context *c, const dnn_conv *conv, uint32_t most, dnn_plan *out, uint32_t *n, sodet_err *err);
+/* The plan that would be made if it had not to be deterministic. */
+sodet_status dnn_plan_varying(dnn_context *c, const dnn_conv *conv, dnn_plan *out, sodet_err *err);
 void dnn_plan_free(dnn_plan *p);            /* accepts one that is all zero */
 unsigned dnn_version(const dnn_context *c); /* the library's: 91900 is 9.19.0 */
 

@@ -130,21 +130,51 @@ static void choose_kernel(cuda_plan *p, cuda_node *n)
     snprintf(n->text, sizeof n->text, "own, channels last");
 }
 
-/* What `deterministic = yes` costs, once for each set of convolutions: it is known which are affected, not how slow they get. */
-static void say_determinism(cuda_device *d)
+static uint32_t nodes_with(const cuda_plan *p, uint64_t conv)
 {
-    uint32_t other = 0, fallback = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        n += is_conv(p->node[i].node) && p->node[i].conv == conv;
+    return n;
+}
+
+/* What `deterministic = yes` costs, measured once for each set of convolutions. */
+static sodet_status say_determinism(const cuda_plan *p, sodet_err *err)
+{
+    cuda_device *d = p->device;
     const uint64_t first = d->convs_told;
-    for (; d->convs_told < d->n_convs; d->convs_told++) {
-        const dnn_plan *plan = &d->conv[d->convs_told].plan;
-        other += plan->varying > 0;
-        fallback += plan->varying > 0 && strncmp(plan->text, "fallback", 8) == 0;
+    uint32_t all = 0, other = 0, fallback = 0;
+    double taken = 0, least = 0;
+    char cost[96] = "which may be slower: there was no room on the device to measure it";
+    bool measured = true;
+    d->convs_told = d->n_convs;
+    if (!d->config->deterministic || d->rank != 0)
+        return SODET_OK;
+    for (uint64_t i = first; i < d->n_convs; i++) {
+        const cuda_conv *c = &d->conv[i];
+        const uint32_t n = nodes_with(p, i);
+        float ms[2] = {0};
+        bool done = true;
+        all += n;
+        if (!c->plan.varying)
+            continue;
+        sodet_status s = measured ? cuda_tune_against_first(d, c, ms, &done, err) : SODET_OK;
+        if (s != SODET_OK)
+            return sd_fail_in(err, s, "[backend.cuda] deterministic: what it costs");
+        measured = measured && done;
+        other += n;
+        fallback += strncmp(c->plan.text, "fallback", 8) == 0 ? n : 0;
+        taken += n * (double)ms[0];
+        least += n * (double)ms[1];
     }
-    if (d->config->deterministic && d->rank == 0 && d->n_convs > first)
+    if (measured)
+        snprintf(cost, sizeof cost, "which takes %.3g ms where the first choice takes %.3g", taken, least);
+    if (all)
         sd_log(SD_LOG_INFO,
-               "deterministic = yes: of %llu convolutions and gradients, %u take a later engine of cuDNN than its first choice (%u of them "
-               "one of its fallback list), which may be slower",
-               (unsigned long long)(d->n_convs - first), other, fallback);
+               "deterministic = yes: of %u convolutions and gradients, %u take a later engine of cuDNN than its first choice (%u of them "
+               "one of its fallback list)%s%s",
+               all, other, fallback, other ? ", " : "", other ? cost : "");
+    return SODET_OK;
 }
 
 static sodet_status choose(cuda_plan *p, sodet_err *err)
@@ -168,8 +198,7 @@ static sodet_status choose(cuda_plan *p, sodet_err *err)
             p->value[node->out[o].id].home = (uint8_t)home;
         }
     }
-    say_determinism(p->device);
-    return SODET_OK;
+    return say_determinism(p, err);
 }
 
 /* ---- lives ---- */

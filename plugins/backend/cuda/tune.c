@@ -1,4 +1,5 @@
-/* [backend.cuda] autotune = yes: which of cuDNN's first plans for a convolution is the fastest on this device, measured once and kept.
+/* What plans of cuDNN take on this device. [backend.cuda] autotune = yes: which of the first ones for a convolution is the fastest, measured
+ * once and kept. deterministic = yes: what the plan taken for it costs.
  *
  * Plans differ in the order of their sums: equal bytes are promised for equal choices, and the file is what makes them equal in the next
  * run. Devices of one kind share what one of them has measured. */
@@ -111,37 +112,53 @@ static sodet_status time_plan(cuda_device *d, const dnn_plan *p, const room *r, 
     return SODET_OK;
 }
 
-static sodet_status measure(cuda_device *d, const char *key, const dnn_conv *c, const dnn_plan *plan, uint32_t n, uint32_t *fastest,
-                            sodet_err *err)
+/* ms[i] is what plan i takes. *done = false: there is no room on the device to measure in. */
+static sodet_status time_plans(cuda_device *d, const dnn_conv *c, const dnn_plan *plan, uint32_t n, float *ms, bool *done, sodet_err *err)
 {
     uint64_t workspace = 0;
     room r = {.at = {0}};
-    float least = 0;
     for (uint32_t i = 0; i < n; i++)
         workspace = plan[i].workspace > workspace ? plan[i].workspace : workspace;
     const cudaError_t e = take_room(d, c, workspace, &r);
     sodet_status s = SODET_OK;
-    *fastest = 0;
-    if (e == cudaErrorMemoryAllocation) {
+    *done = e == cudaSuccess;
+    if (e == cudaErrorMemoryAllocation)
         (void)cudaGetLastError();
-        sd_log(SD_LOG_WARN, "autotune: no room on device %d to measure a convolution; cuDNN's own choice stands (%.200s)", d->index, key);
-    } else if (e != cudaSuccess) {
+    else if (e != cudaSuccess)
         s = cuda_failed(e, "memory to measure a convolution in", err);
-    } else {
-        for (uint32_t i = 0; i < n && s == SODET_OK; i++) {
-            float ms = 0;
-            s = time_plan(d, &plan[i], &r, &ms, err);
-            if (i == 0 || ms < least) {
-                least = ms;
-                *fastest = i;
-            }
-        }
-        char value[160];
-        snprintf(value, sizeof value, "%u\t%s\t%.4g", *fastest, plan[*fastest].text, (double)least * 1e-3);
-        if (s == SODET_OK)
-            s = sd_kept_set(&table, key, value, err);
-    }
+    for (uint32_t i = 0; *done && i < n && s == SODET_OK; i++)
+        s = time_plan(d, &plan[i], &r, &ms[i], err);
     give_back(&r);
+    return s;
+}
+
+static sodet_status measure(cuda_device *d, const char *key, const dnn_conv *c, const dnn_plan *plan, uint32_t n, uint32_t *fastest,
+                            sodet_err *err)
+{
+    float ms[PLANS];
+    bool done;
+    *fastest = 0;
+    sodet_status s = time_plans(d, c, plan, n, ms, &done, err);
+    if (s != SODET_OK)
+        return s;
+    if (!done) {
+        sd_log(SD_LOG_WARN, "autotune: no room on device %d to measure a convolution; cuDNN's own choice stands (%.200s)", d->index, key);
+        return SODET_OK;
+    }
+    for (uint32_t i = 1; i < n; i++)
+        *fastest = ms[i] < ms[*fastest] ? i : *fastest;
+    char value[160];
+    snprintf(value, sizeof value, "%u\t%s\t%.4g", *fastest, plan[*fastest].text, (double)ms[*fastest] * 1e-3);
+    return sd_kept_set(&table, key, value, err);
+}
+
+sodet_status cuda_tune_against_first(cuda_device *d, const cuda_conv *c, float ms[2], bool *done, sodet_err *err)
+{
+    dnn_plan first = {0};
+    sodet_status s = dnn_plan_varying(d->dnn, &c->conv, &first, err);
+    if (s == SODET_OK)
+        s = time_plans(d, &c->conv, (const dnn_plan[]){c->plan, first}, 2, ms, done, err);
+    dnn_plan_free(&first);
     return s;
 }
 
