@@ -192,8 +192,8 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
     } else {
         n->form_in[1] = (uint8_t)form;
         cpu_node *before = cpu_forward_of(p, node->op, node->in[0], SODET_NONE);
-        uint32_t producer = p->value[node->in[1].id].producer;
-        cpu_node *relu = producer < p->n_nodes ? &p->node[producer] : NULL;
+        uint32_t producer = p->forms.value[node->in[1].id].producer;
+        cpu_node *relu = producer < p->forms.n_nodes ? &p->node[producer] : NULL;
         if (before && before->partner && is_relu(relu, 1) && cpu_only_user(p, node->in[1]) == n &&
             relu->node->in[0].id == before->partner->node->out[0].id && before->node->out[1].id == node->in[3].id) {
             n->partner = relu;
@@ -214,7 +214,7 @@ static sodet_status emit_backward_relu(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     const sodet_shape *map = &node->in_shape[0];
     uint32_t form = n->form_in[0];
-    cpu_place place[9] = {cpu_read(p, n, 0, err), cpu_value_in(p, n, n->extra[0], map, form, err)};
+    sd_place place[9] = {cpu_read(p, n, 0, err), cpu_value_in(p, n, n->extra[0], map, form, err)};
     for (uint32_t i = 2; i < 5; i++)
         place[i] = cpu_read(p, n, i, err);
     place[5] = cpu_value_in(p, n, n->extra[1], &node->in_shape[2], CPU_FORM_PLAIN, err);
@@ -239,7 +239,7 @@ static sodet_status emit_forward_relu(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     const sodet_shape *map = &node->in_shape[0];
     uint32_t form = n->form_in[0];
-    cpu_place place[10];
+    sd_place place[10];
     for (uint32_t i = 0; i < 5; i++)
         place[i] = cpu_read(p, n, i, err);
     place[5] = cpu_write_value(p, n, n->partner->node->out[0], form, node->in[0], form, err);

@@ -148,7 +148,7 @@ static bool narrow_pays(const cpu_plan *p, const cpu_node *n)
     }
     if (node->part < 2) {
         const double elements = (double)sodet_elements(&node->out_shape[0]);
-        const uint32_t wanted = p->value[node->out[0].id].wanted;
+        const uint32_t wanted = p->forms.value[node->out[0].id].wanted;
         fp32 += wanted == CPU_FORM_NARROW ? p->conversion[0] * elements : 0;
         bf16 += wanted == CPU_FORM_BLOCKED ? p->conversion[1] * elements : 0;
     }
@@ -277,7 +277,7 @@ static sodet_status emit_own_gradient(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     const bool base = node->base && node->base[0].id;
     const sodet_shape *w = &node->out_shape[0];
-    cpu_place place[4] = {cpu_read(p, n, 0, err), cpu_read(p, n, 1, err)};
+    sd_place place[4] = {cpu_read(p, n, 0, err), cpu_read(p, n, 1, err)};
     if (!place[0] || !place[1])
         return err->code ? err->code : cpu_out_of_memory(err);
     place[2] = base ? cpu_temporary(p, n, (uint64_t)sodet_elements(w) * sizeof(float), err) : cpu_write(p, n, 0, UINT32_MAX, err);
@@ -296,7 +296,7 @@ static sodet_status emit_own_gradient(cpu_plan *p, cpu_node *n, sodet_err *err)
     return status == SODET_OK && place[3] ? cpu_written(p, n, 1, place[3], err) : status;
 }
 
-static sodet_status emit_activation(cpu_plan *p, cpu_node *n, cpu_place y, uint32_t form, sodet_err *err)
+static sodet_status emit_activation(cpu_plan *p, cpu_node *n, sd_place y, uint32_t form, sodet_err *err)
 {
     conv_state *c = n->state;
     const sodet_conv2d_attr *a = n->node->attr;
@@ -305,7 +305,7 @@ static sodet_status emit_activation(cpu_plan *p, cpu_node *n, cpu_place y, uint3
     c->activation = (sodet_activation_attr){.kind = a->activation, .slope = a->slope};
     if (!k)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED, "%s: activation %u has no code for the CPU", n->node->layer, a->activation);
-    return cpu_emit_kernel(p, n, k, (const sodet_tensor[]){t, t}, (const cpu_place[]){y, y}, 1, 1, &c->activation, err);
+    return cpu_emit_kernel(p, n, k, (const sodet_tensor[]){t, t}, (const sd_place[]){y, y}, 1, 1, &c->activation, err);
 }
 
 static sodet_status emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -315,7 +315,7 @@ static sodet_status emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
     const bool backward = node->part == 1, bias = !backward && node->n_in > 2 && node->in[2].id,
                residual = !backward && node->n_in > 3 && node->in[3].id;
     uint64_t bytes = cpu_winograd_weight_bytes(&c->winograd);
-    cpu_place place[5] = {cpu_read(p, n, 0, err)};
+    sd_place place[5] = {cpu_read(p, n, 0, err)};
     place[1] = cpu_derived(p, n, 1, backward ? COPY_BACKWARD : COPY_FORWARD, &cpu_winograd_weights, &c->winograd, bytes, err);
     place[2] = bias ? cpu_read(p, n, 2, err) : 0;
     place[3] = residual ? cpu_read(p, n, 3, err) : 0;
@@ -402,7 +402,7 @@ static dnnl_primitive_desc_t search_narrow(cpu_plan *p, const cpu_node *n, const
 {
     const sodet_node *node = n->node;
     const bool keep =
-        node->part < 2 && cpu_may_narrow(p, n, 0) && (p->device->measures || p->value[node->out[0].id].wanted == CPU_FORM_NARROW);
+        node->part < 2 && cpu_may_narrow(p, n, 0) && (p->device->measures || p->forms.value[node->out[0].id].wanted == CPU_FORM_NARROW);
     attempt one = {CPU_FORM_NARROW, CPU_FORM_NARROW, dnnl_convolution_direct};
     if (node->part < 2 && !keep)
         *(node->part == 0 ? &one.y : &one.x) = CPU_FORM_LAST;
@@ -449,38 +449,38 @@ static bool emulated(const cpu_plan *p, const cpu_node *n)
     return p->device->emulate && ((const conv_state *)n->state)->narrow;
 }
 
-static cpu_place read_map(cpu_plan *p, cpu_node *n, uint32_t i, sodet_err *err)
+static sd_place read_map(cpu_plan *p, cpu_node *n, uint32_t i, sodet_err *err)
 {
-    cpu_place from = cpu_read(p, n, i, err);
+    sd_place from = cpu_read(p, n, i, err);
     if (!from || !emulated(p, n))
         return from;
     const sodet_shape *shape = &n->node->in_shape[i];
     const uint32_t form = told(p, shape, i == 0 && n->node->part != 1, n->form_in[i]);
-    cpu_place to = cpu_temporary(p, n, cpu_form_bytes(p, shape, form), err);
+    sd_place to = cpu_temporary(p, n, cpu_form_bytes(p, shape, form), err);
     return to && cpu_emit_convert(p, n, shape, from, n->form_in[i], to, form, false, err) == SODET_OK ? to : 0;
 }
 
-static cpu_place read_weights(cpu_plan *p, cpu_node *n, dn_cmd md, sodet_err *err)
+static sd_place read_weights(cpu_plan *p, cpu_node *n, dn_cmd md, sodet_err *err)
 {
     const conv_state *c = n->state;
     if (!emulated(p, n))
         return cpu_reordered(p, n, 1, c->plain_weights, md, err);
-    cpu_place from = cpu_derived(p, n, 1, COPY_ROUNDED, &cpu_round, NULL, dn_md_size(c->plain_weights), err);
+    sd_place from = cpu_derived(p, n, 1, COPY_ROUNDED, &cpu_round, NULL, dn_md_size(c->plain_weights), err);
     if (!from || dn_md_equal(md, c->plain_weights))
         return from;
-    cpu_place to = cpu_temporary(p, n, dn_md_size(md), err);
+    sd_place to = cpu_temporary(p, n, dn_md_size(md), err);
     return to && cpu_emit_reorder(p, n, from, c->plain_weights, to, md, false, false, err) == SODET_OK ? to : 0;
 }
 
 /* Where oneDNN writes map 0, which is to lie at `to` in the end. */
-static cpu_place result_place(cpu_plan *p, cpu_node *n, cpu_place to, sodet_err *err)
+static sd_place result_place(cpu_plan *p, cpu_node *n, sd_place to, sodet_err *err)
 {
     if (!to || !emulated(p, n))
         return to;
     return cpu_temporary(p, n, cpu_form_bytes(p, &n->node->out_shape[0], CPU_FORM_BLOCKED), err);
 }
 
-static sodet_status finish_result(cpu_plan *p, cpu_node *n, cpu_place result, cpu_place to, sodet_err *err)
+static sodet_status finish_result(cpu_plan *p, cpu_node *n, sd_place result, sd_place to, sodet_err *err)
 {
     sodet_status s = SODET_OK;
     if (result != to)
@@ -499,7 +499,7 @@ static sodet_status emit_forward(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     conv_shape s = shape_of(node);
     dn_cmd y_md = dn_query_md(c->pd, dnnl_query_dst_md), w_md = dn_query_md(c->pd, dnnl_query_weights_md);
-    cpu_place x = read_map(p, n, 0, err), w = x ? read_weights(p, n, w_md, err) : 0, b = 0, r = 0;
+    sd_place x = read_map(p, n, 0, err), w = x ? read_weights(p, n, w_md, err) : 0, b = 0, r = 0;
     if (!x || !w)
         return failed(err);
     if (s.bias && !(b = cpu_read(p, n, 2, err)))
@@ -507,7 +507,7 @@ static sodet_status emit_forward(cpu_plan *p, cpu_node *n, sodet_err *err)
     if ((c->sum || c->binary) && !(r = cpu_read(p, n, 3, err)))
         return failed(err);
     const bool apart = emulated(p, n);
-    cpu_place to = cpu_write(p, n, 0, c->sum && !apart ? 3 : UINT32_MAX, err), y = result_place(p, n, to, err);
+    sd_place to = cpu_write(p, n, 0, c->sum && !apart ? 3 : UINT32_MAX, err), y = result_place(p, n, to, err);
     if (!y)
         return failed(err);
     if (c->sum && y != r) {
@@ -532,8 +532,8 @@ static sodet_status emit_backward_data(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     conv_state *c = n->state;
     dn_cmd w_md = dn_query_md(c->pd, dnnl_query_weights_md);
-    cpu_place dy = read_map(p, n, 0, err), w = dy ? read_weights(p, n, w_md, err) : 0, to = w ? cpu_write(p, n, 0, UINT32_MAX, err) : 0,
-              dx = result_place(p, n, to, err);
+    sd_place dy = read_map(p, n, 0, err), w = dy ? read_weights(p, n, w_md, err) : 0, to = w ? cpu_write(p, n, 0, UINT32_MAX, err) : 0,
+             dx = result_place(p, n, to, err);
     if (!dx)
         return failed(err);
     const cpu_arg arg[] = {{DNNL_ARG_DIFF_DST, dy, dn_query_md(c->pd, dnnl_query_diff_dst_md)},
@@ -549,11 +549,11 @@ static sodet_status emit_backward_weights(cpu_plan *p, cpu_node *n, sodet_err *e
     const sodet_node *node = n->node;
     dn_cmd w_md = dn_query_md(c->pd, dnnl_query_diff_weights_md);
     bool direct = dn_md_equal(w_md, c->plain_weights) && !(node->base && node->base[0].id);
-    cpu_place x = read_map(p, n, 0, err), dy = x ? read_map(p, n, 1, err) : 0;
+    sd_place x = read_map(p, n, 0, err), dy = x ? read_map(p, n, 1, err) : 0;
     if (!dy)
         return failed(err);
-    cpu_place dw = direct ? cpu_write(p, n, 0, UINT32_MAX, err) : cpu_temporary(p, n, dn_md_size(w_md), err);
-    cpu_place db = node->n_out > 1 ? cpu_write(p, n, 1, UINT32_MAX, err) : 0;
+    sd_place dw = direct ? cpu_write(p, n, 0, UINT32_MAX, err) : cpu_temporary(p, n, dn_md_size(w_md), err);
+    sd_place db = node->n_out > 1 ? cpu_write(p, n, 1, UINT32_MAX, err) : 0;
     if (!dw || (node->n_out > 1 && !db))
         return failed(err);
     dn_cmd b_md = db ? cpu_md(p, &node->out_shape[1], CPU_FORM_PLAIN) : NULL;

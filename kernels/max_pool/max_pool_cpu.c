@@ -276,7 +276,7 @@ static uint64_t maps(const sodet_node *n)
 static bool narrow(const cpu_plan *p, const cpu_node *n)
 {
     return !wide_taps(n->node->attr) &&
-           (p->device->precision == SODET_PRECISION_BF16 || p->value[n->node->out[0].id].wanted == CPU_FORM_NARROW);
+           (p->device->precision == SODET_PRECISION_BF16 || p->forms.value[n->node->out[0].id].wanted == CPU_FORM_NARROW);
 }
 
 static bool chooses_narrow(const cpu_plan *p, const cpu_node *n)
@@ -284,9 +284,9 @@ static bool chooses_narrow(const cpu_plan *p, const cpu_node *n)
     const sodet_node *node = n->node;
     if (node->part == 0)
         return !wide_taps(node->attr) && cpu_may_narrow(p, n, 0) &&
-               (cpu_home(p, node->in[0]) == CPU_FORM_NARROW || p->value[node->out[0].id].wanted == CPU_FORM_NARROW);
-    const uint32_t producer = p->value[node->in[0].id].producer;
-    return producer < p->n_nodes && p->node[producer].form_out[0] == CPU_FORM_NARROW;
+               (cpu_home(p, node->in[0]) == CPU_FORM_NARROW || p->forms.value[node->out[0].id].wanted == CPU_FORM_NARROW);
+    const uint32_t producer = p->forms.value[node->in[0].id].producer;
+    return producer < p->forms.n_nodes && p->node[producer].form_out[0] == CPU_FORM_NARROW;
 }
 
 static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)

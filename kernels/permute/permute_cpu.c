@@ -131,13 +131,13 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
     if (is_order(node, to_nhwc) && cpu_can_block(&node->in_shape[0]) && cpu_home(p, node->in[0]) == CPU_FORM_LAST) {
         n->form_in[0] = CPU_FORM_LAST;
         snprintf(n->text, sizeof n->text, "view of %s", cpu_form_name(p, CPU_FORM_LAST));
-    } else if (is_order(node, to_nchw) && cpu_may_narrow(p, n, 0) && p->value[node->out[0].id].wanted == CPU_FORM_NARROW) {
+    } else if (is_order(node, to_nchw) && cpu_may_narrow(p, n, 0) && p->forms.value[node->out[0].id].wanted == CPU_FORM_NARROW) {
         n->form_out[0] = CPU_FORM_LAST;
         snprintf(n->text, sizeof n->text, "view as %s", cpu_form_name(p, CPU_FORM_LAST));
     } else if (is_order(node, to_nhwc) && cpu_can_block(&node->in_shape[0]) && cpu_home(p, node->in[0]) == CPU_FORM_BLOCKED) {
         n->form_in[0] = CPU_FORM_BLOCKED;
         snprintf(n->text, sizeof n->text, "own from nChw%uc", p->device->block);
-    } else if (is_order(node, to_nchw) && cpu_can_block(&node->out_shape[0]) && p->value[node->out[0].id].wanted &&
+    } else if (is_order(node, to_nchw) && cpu_can_block(&node->out_shape[0]) && p->forms.value[node->out[0].id].wanted &&
                sodet_graph_value(p->graph, node->out[0])->store == SODET_STORE_WORK) {
         n->form_out[0] = CPU_FORM_BLOCKED;
         snprintf(n->text, sizeof n->text, "own to nChw%uc", p->device->block);
@@ -155,7 +155,7 @@ static sodet_status emit(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_tensor tensor[2] = {
         out ? cpu_tensor(p, &node->out_shape[0], CPU_FORM_LAST) : cpu_tensor(p, &node->in_shape[0], n->form_in[0]),
         in ? cpu_tensor(p, &node->in_shape[0], CPU_FORM_LAST) : cpu_tensor(p, &node->out_shape[0], n->form_out[0])};
-    cpu_place place[2];
+    sd_place place[2];
     place[0] = cpu_read(p, n, 0, err);
     place[1] = place[0] ? cpu_write(p, n, 0, UINT32_MAX, err) : 0;
     if (!place[0] || !place[1])

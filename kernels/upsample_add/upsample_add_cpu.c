@@ -95,7 +95,7 @@ static uint64_t maps(const sodet_node *n)
 
 static bool narrow(const cpu_plan *p, const cpu_node *n)
 {
-    return p->device->precision == SODET_PRECISION_BF16 || p->value[n->node->out[0].id].wanted == CPU_FORM_NARROW;
+    return p->device->precision == SODET_PRECISION_BF16 || p->forms.value[n->node->out[0].id].wanted == CPU_FORM_NARROW;
 }
 
 static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
@@ -103,7 +103,8 @@ static sodet_status choose(cpu_plan *p, cpu_node *n, sodet_err *err)
     (void)err;
     const sodet_node *node = n->node;
     cpu_choose_own(p, n);
-    if (cpu_may_narrow(p, n, 0) && (cpu_home(p, node->in[0]) == CPU_FORM_NARROW || p->value[node->out[0].id].wanted == CPU_FORM_NARROW)) {
+    if (cpu_may_narrow(p, n, 0) &&
+        (cpu_home(p, node->in[0]) == CPU_FORM_NARROW || p->forms.value[node->out[0].id].wanted == CPU_FORM_NARROW)) {
         n->form_in[0] = n->form_in[1] = n->form_out[0] = CPU_FORM_NARROW;
         snprintf(n->text, sizeof n->text, "own %s", cpu_form_name(p, CPU_FORM_NARROW));
     }

@@ -17,8 +17,8 @@ static sodet_status reduce(const cpu_step *s, cpu_device *d, const cpu_plan *p, 
     sd_host_part *part = s->state;
     uint32_t n = s->n_places / 2;
     for (uint32_t i = 0; i < n; i++) {
-        part[i].in = p->place[s->place[i]].address;
-        part[i].out = p->place[s->place[n + i]].address;
+        part[i].in = p->forms.place[s->place[i]].address;
+        part[i].out = p->forms.place[s->place[n + i]].address;
     }
     if (d->group)
         return sd_host_group_sum(d->group, d->rank, part, n, sizeof(float), err);
@@ -31,8 +31,8 @@ static sodet_status reduce(const cpu_step *s, cpu_device *d, const cpu_plan *p, 
 static sodet_status gather(const cpu_step *s, cpu_device *d, const cpu_plan *p, const sodet_run *r, sodet_err *err)
 {
     (void)r;
-    const void *in = p->place[s->place[0]].address;
-    void *out = p->place[s->place[1]].address;
+    const void *in = p->forms.place[s->place[0]].address;
+    void *out = p->forms.place[s->place[1]].address;
     if (d->group)
         return sd_host_group_gather(d->group, d->rank, in, out, s->bytes, err);
     cpu_copy_bytes(d->threads, out, in, s->bytes);
@@ -43,7 +43,7 @@ static sodet_status emit(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
     uint32_t all = node->n_in + node->n_out;
-    cpu_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
+    sd_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
     sd_host_part *part = sd_pool_alloc(&p->pool, (node->n_in + 1) * sizeof *part);
     if (!place || !part)
         return cpu_out_of_memory(err);

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "core/base/base.h"
+#include "core/device/forms.h"
 #include "plugins/backend/cpu/dnnl_compat.h"
 #include "sodet/backend.h"
 
@@ -43,21 +43,6 @@ typedef struct cpu_device {
     dnnl_stream_t stream;
 } cpu_device;
 
-/* ---- places: where something lies; an index into the plan's table, resolved to an address by bind ---- */
-typedef uint32_t cpu_place; /* 0: nowhere */
-enum { CPU_IN_BUFFER = 1, CPU_IN_PARAM, CPU_IN_FROZEN, CPU_IN_GRAD, CPU_IN_STATE, CPU_IN_HOST /* constant data of the graph */ };
-typedef struct cpu_place_info {
-    uint32_t in, index; /* index: of the buffer, or the state's slot */
-    uint64_t offset;    /* bytes */
-    void *address;      /* CPU_IN_HOST from the start, the others from bind on */
-} cpu_place_info;
-
-typedef struct cpu_buffer {
-    uint32_t value, lifetime, first, last; /* as in sodet_plan_buffer */
-    uint32_t busy;                         /* last node that will read any value in it; UINT32_MAX: an output */
-    uint64_t bytes;
-} cpu_buffer;
-
 /* ---- steps ---- */
 enum {
     CPU_PRIMITIVE = 1,
@@ -79,22 +64,22 @@ struct cpu_step {
     dnnl_primitive_t primitive;
     uint32_t n_args;
     dnnl_exec_arg_t *arg;
-    cpu_place *arg_place;
+    sd_place *arg_place;
     uint32_t moves; /* CPU_MOVES_*: for measurements */
     /* CPU_KERNEL, CPU_FLAT_NARROW */
     const sodet_cpu_kernel *kernel;
     sodet_kernel_args call;
     sodet_tensor *tensor; /* inputs, then outputs */
-    cpu_place *tensor_place;
+    sd_place *tensor_place;
     int64_t *units; /* of each phase */
-    cpu_place scratch;
+    sd_place scratch;
     /* CPU_FILL_ZERO: to, bytes. CPU_COPY, CPU_ADD: to, from, bytes (of float). CPU_PAD: zeroes the padding channels of `to` (shape) */
-    cpu_place to, from;
+    sd_place to, from;
     uint64_t bytes;
     sodet_shape shape;
     /* CPU_CALL: anything else, on the driving thread; with places and a state of its own */
     void *state;
-    cpu_place *place;
+    sd_place *place;
     uint32_t n_places;
     sodet_status (*run)(const cpu_step *s, cpu_device *d, const cpu_plan *p, const sodet_run *r, sodet_err *err);
 };
@@ -106,7 +91,7 @@ typedef struct cpu_steps {
 /* ---- the plan ---- */
 typedef struct cpu_planner cpu_planner;
 enum { CPU_MOST_FLAT = 6 /* tensors of a flat kernel on narrow maps */ };
-enum { CPU_FORM_PLAIN = 0, CPU_FORM_BLOCKED, CPU_FORM_LAST, CPU_FORM_NARROW, CPU_FORMS };
+enum { CPU_FORM_PLAIN = SD_FORM_PLAIN, CPU_FORM_BLOCKED, CPU_FORM_LAST, CPU_FORM_NARROW, CPU_FORMS };
 typedef struct cpu_node { /* a node while it is planned */
     const sodet_node *node;
     uint32_t index;
@@ -122,33 +107,19 @@ typedef struct cpu_node { /* a node while it is planned */
     char text[64];     /* what describe() says */
 } cpu_node;
 
-typedef struct cpu_value {
-    uint32_t home;
-    uint32_t producer;        /* node, UINT32_MAX: none */
-    bool fixed;               /* depends on parameters and constants alone */
-    uint32_t wanted;          /* the form that its readers compute fastest on; CPU_FORM_PLAIN: none in particular */
-    uint32_t last[CPU_FORMS]; /* last node that uses it in this form (0 if none); UINT32_MAX: an output */
-    cpu_place place[CPU_FORMS];
-} cpu_value;
-
 typedef struct cpu_copy { /* a copy of a value in a layout of oneDNN's choice (kind 0), or of an own kernel's making */
     uint32_t value, kind;
     dn_cmd md;
-    cpu_place place;
+    sd_place place;
 } cpu_copy;
 
 struct cpu_plan {
     cpu_device *device;
     const sodet_graph *graph;
     sd_pool pool;
-    uint32_t n_nodes, n_values;
+    sd_forms forms;
     cpu_node *node;
-    cpu_value *value;   /* [n_values + 1] */
     cpu_steps steps[2]; /* 0: each run; 1: prologue, when weights changed */
-    cpu_place_info *place;
-    uint64_t n_places, place_capacity;
-    cpu_buffer *buffer;
-    uint64_t n_buffers, buffer_capacity;
     cpu_copy *copy;
     uint64_t n_copies, copy_capacity;
     dnnl_primitive_desc_t *pd;
@@ -157,10 +128,8 @@ struct cpu_plan {
     uint64_t n_mds, md_capacity;
     dnnl_memory_t *memory;
     uint64_t n_memories, memory_capacity;
-    cpu_place prologue_scratch;
     double conversion[2];       /* precision = mixed: seconds for an element of a map, to bf16 and back */
     dnnl_primitive_attr_t attr; /* user scratchpad */
-    sodet_plan_buffer *out;     /* what the core sees */
     uint32_t references;        /* plan and program */
 };
 
@@ -195,54 +164,52 @@ cpu_node *cpu_only_user(cpu_plan *p, sodet_value v);
 uint32_t cpu_easy_form(const cpu_plan *p, sodet_value in, sodet_value out, const sodet_shape *shape);
 bool cpu_is_reference(const_dnnl_primitive_desc_t pd); /* oneDNN's unoptimised implementation */
 
-/* ---- for planners (emit); 0 and a set err on failure ---- */
-cpu_place cpu_read(cpu_plan *p, cpu_node *n, uint32_t input, sodet_err *err); /* in form_in[input] */
+/* ---- for planners (emit); 0 and a set err on failure. The first ones are those of core/device/forms.h ---- */
+extern const sd_form_ops cpu_form_ops;
+sd_form_node cpu_at(const cpu_node *n);
+sd_place cpu_read(cpu_plan *p, cpu_node *n, uint32_t input, sodet_err *err); /* in form_in[input] */
 /* Where output `o` is to be written in form_out[o]. Over the buffer of input `over` if that one dies here (UINT32_MAX: not).
  * If the node accumulates into o, this is a temporary; cpu_written then adds it. */
-cpu_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_err *err);
-sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place where, sodet_err *err);
+sd_place cpu_write(cpu_plan *p, cpu_node *n, uint32_t o, uint32_t over, sodet_err *err);
+sodet_status cpu_written(cpu_plan *p, cpu_node *n, uint32_t o, sd_place where, sodet_err *err);
 /* Output `o`, plain, out of what oneDNN left in `from` in its layout `md`: reordered, or reordered and added to the base. `as`: see below. */
-sodet_status cpu_deliver(cpu_plan *p, cpu_node *n, uint32_t o, cpu_place from, dn_cmd md, dn_cmd as, sodet_err *err);
+sodet_status cpu_deliver(cpu_plan *p, cpu_node *n, uint32_t o, sd_place from, dn_cmd md, dn_cmd as, sodet_err *err);
 /* Where a value that another node of a fusion would have made is to be written. over: a value whose buffer may be taken if it dies here. */
-cpu_place cpu_write_value(cpu_plan *p, cpu_node *n, sodet_value v, uint32_t form, sodet_value over, uint32_t over_form, sodet_err *err);
+sd_place cpu_write_value(cpu_plan *p, cpu_node *n, sodet_value v, uint32_t form, sodet_value over, uint32_t over_form, sodet_err *err);
 bool cpu_dies(const cpu_plan *p, const cpu_node *n, uint32_t input); /* its buffer may be overwritten by this node */
 /* Input `i` in oneDNN's layout `md`; made once for all nodes, in the prologue if the value allows it. `as`: how the plain data are seen
  * (grouped weights), or NULL. */
-cpu_place cpu_reordered(cpu_plan *p, cpu_node *n, uint32_t i, dn_cmd as, dn_cmd md, sodet_err *err);
+sd_place cpu_reordered(cpu_plan *p, cpu_node *n, uint32_t i, dn_cmd as, dn_cmd md, sodet_err *err);
 /* Input `i` as `kernel` makes it over (one input, one output); made once for all nodes that ask for the same kind (not 0). */
-cpu_place cpu_derived(cpu_plan *p, cpu_node *n, uint32_t i, uint32_t kind, const sodet_cpu_kernel *kernel, const void *attr, uint64_t bytes,
-                      sodet_err *err);
-cpu_place cpu_temporary(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err);                        /* for this node */
-cpu_place cpu_kept(cpu_plan *p, uint64_t bytes, uint32_t first_node, uint32_t last_node, sodet_err *err); /* between nodes */
-/* Placing an output where another output already lies (fused nodes). */
-void cpu_same_place(cpu_plan *p, sodet_value v, uint32_t form, cpu_place place);
+sd_place cpu_derived(cpu_plan *p, cpu_node *n, uint32_t i, uint32_t kind, const sodet_cpu_kernel *kernel, const void *attr, uint64_t bytes,
+                     sodet_err *err);
+sd_place cpu_temporary(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err); /* for this node */
 
 typedef struct cpu_arg {
     int arg; /* DNNL_ARG_* */
-    cpu_place place;
+    sd_place place;
     dn_cmd md;
 } cpu_arg;
 /* Adds the primitive with its scratchpad. Arguments whose place is 0 are left out. */
 sodet_status cpu_emit(cpu_plan *p, cpu_node *n, const_dnnl_primitive_desc_t pd, const cpu_arg *arg, uint32_t n_args, sodet_err *err);
 /* A map from one form into another. */
-sodet_status cpu_emit_convert(cpu_plan *p, cpu_node *n, const sodet_shape *shape, cpu_place from, uint32_t from_form, cpu_place to,
+sodet_status cpu_emit_convert(cpu_plan *p, cpu_node *n, const sodet_shape *shape, sd_place from, uint32_t from_form, sd_place to,
                               uint32_t to_form, bool prologue, sodet_err *err);
-sodet_status cpu_emit_reorder(cpu_plan *p, cpu_node *n, cpu_place from, dn_cmd from_md, cpu_place to, dn_cmd to_md, bool add, bool prologue,
+sodet_status cpu_emit_reorder(cpu_plan *p, cpu_node *n, sd_place from, dn_cmd from_md, sd_place to, dn_cmd to_md, bool add, bool prologue,
                               sodet_err *err);
-sodet_status cpu_emit_zero(cpu_plan *p, cpu_node *n, cpu_place to, uint64_t bytes, sodet_err *err);
-sodet_status cpu_emit_copy(cpu_plan *p, cpu_node *n, cpu_place to, cpu_place from, uint64_t bytes, sodet_err *err);
-cpu_place cpu_value_in(cpu_plan *p, cpu_node *n, sodet_value v, const sodet_shape *shape, uint32_t form, sodet_err *err);
-cpu_place cpu_place_of_arena(cpu_plan *p, const sodet_value_info *info);
+sodet_status cpu_emit_zero(cpu_plan *p, cpu_node *n, sd_place to, uint64_t bytes, sodet_err *err);
+sodet_status cpu_emit_copy(cpu_plan *p, cpu_node *n, sd_place to, sd_place from, uint64_t bytes, sodet_err *err);
+sd_place cpu_value_in(cpu_plan *p, cpu_node *n, sodet_value v, const sodet_shape *shape, uint32_t form, sodet_err *err);
 cpu_step *cpu_add_step(cpu_plan *p, uint32_t kind, uint32_t node, bool prologue, sodet_err *err);
 /* An own kernel on places (in then out); tensors that are blocked say so. attr: as the kernel expects it; must live as long as the plan. */
-sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const cpu_place *place,
+sodet_status cpu_emit_kernel(cpu_plan *p, cpu_node *n, const sodet_cpu_kernel *k, const sodet_tensor *tensor, const sd_place *place,
                              uint32_t n_in, uint32_t n_out, const void *attr, sodet_err *err);
 /* Scratch for the kernel that was emitted last, where its own scratch() cannot know how much. */
 sodet_status cpu_give_scratch(cpu_plan *p, cpu_node *n, uint64_t bytes, sodet_err *err);
 sodet_status cpu_out_of_memory(sodet_err *err);
 
 const char *cpu_form_name(const cpu_plan *p, uint32_t form);
-uint64_t cpu_form_bytes(const cpu_plan *p, const sodet_shape *s, uint32_t form);
+uint64_t cpu_form_bytes(const void *plan, const sodet_shape *s, uint32_t form);
 
 /* precision = mixed: the costs of what its nodes may choose between. */
 sodet_status cpu_measure(cpu_plan *p, sodet_err *err);

@@ -166,7 +166,7 @@ sodet_status cpu_measure(cpu_plan *p, sodet_err *err)
     sodet_status s = !head ? cpu_out_of_memory(err) : path ? sd_kept_read(&table, path, head, err) : SODET_OK;
     if (s == SODET_OK)
         s = look_up(p, NULL, true, p->conversion, &measured, err);
-    for (uint32_t i = 0; i < p->n_nodes && s == SODET_OK; i++)
+    for (uint32_t i = 0; i < p->forms.n_nodes && s == SODET_OK; i++)
         if (p->node[i].planner && p->node[i].planner->measured)
             s = look_up(p, &p->node[i], false, p->node[i].seconds, &measured, err);
     if (s == SODET_OK && path) {

@@ -48,7 +48,7 @@ const sodet_cpu_kernel *cpu_kernel_of(const sodet_op *op, uint32_t part)
 
 cpu_node *cpu_forward_of(cpu_plan *p, const sodet_op *op, sodet_value x, sodet_value y)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         const sodet_node *n = p->node[i].node;
         if (n->op == op && n->part == 0 && (!x.id || n->in[0].id == x.id) && (!y.id || n->out[0].id == y.id))
             return &p->node[i];
@@ -59,7 +59,7 @@ cpu_node *cpu_forward_of(cpu_plan *p, const sodet_op *op, sodet_value x, sodet_v
 cpu_node *cpu_only_user(cpu_plan *p, sodet_value v)
 {
     uint32_t last;
-    if (sodet_graph_uses(p->graph, v, &last) != 1 || last >= p->n_nodes || sodet_graph_value(p->graph, v)->is_output)
+    if (sodet_graph_uses(p->graph, v, &last) != 1 || last >= p->forms.n_nodes || sodet_graph_value(p->graph, v)->is_output)
         return NULL;
     for (uint32_t k = 0; k < p->node[last].node->n_in; k++)
         if (p->node[last].node->in[k].id == v.id)
@@ -69,7 +69,7 @@ cpu_node *cpu_only_user(cpu_plan *p, sodet_value v)
 
 uint32_t cpu_easy_form(const cpu_plan *p, sodet_value in, sodet_value out, const sodet_shape *shape)
 {
-    return cpu_can_block(shape) && (p->value[in.id].home || p->value[out.id].wanted) ? CPU_FORM_BLOCKED : CPU_FORM_PLAIN;
+    return cpu_can_block(shape) && (p->forms.value[in.id].home || p->forms.value[out.id].wanted) ? CPU_FORM_BLOCKED : CPU_FORM_PLAIN;
 }
 
 /* ---- forms of own kernels ---- */
@@ -115,7 +115,7 @@ static uint32_t flat_form(const cpu_plan *p, const cpu_node *n)
     if (n->kernel->flags & SODET_CPU_PLACED)
         return CPU_FORM_BLOCKED;
     for (uint32_t i = 0; i < node->n_in; i++) {
-        const uint32_t home = p->value[node->in[i].id].home;
+        const uint32_t home = p->forms.value[node->in[i].id].home;
         if (!node->in[i].id || (sodet_elements(&node->in_shape[i]) == 1 && !one_shape(&node->in_shape[i], &node->out_shape[0])))
             continue;
         near = near || home == CPU_FORM_NARROW;
@@ -123,7 +123,7 @@ static uint32_t flat_form(const cpu_plan *p, const cpu_node *n)
     }
     for (uint32_t o = 0; o < node->n_out; o++) {
         narrow = narrow && cpu_may_narrow(p, n, o);
-        near = near || p->value[node->out[o].id].wanted == CPU_FORM_NARROW;
+        near = near || p->forms.value[node->out[o].id].wanted == CPU_FORM_NARROW;
     }
     return narrow && near ? CPU_FORM_NARROW : last && cpu_is_narrow(p) ? CPU_FORM_LAST : CPU_FORM_BLOCKED;
 }
@@ -137,9 +137,9 @@ void cpu_choose_own(cpu_plan *p, cpu_node *n)
     const bool flat = n->kernel->flags & SODET_CPU_FLAT;
     bool block = false;
     for (uint32_t i = 0; i < node->n_in; i++)
-        block = block || (node->in[i].id && p->value[node->in[i].id].home != CPU_FORM_PLAIN);
+        block = block || (node->in[i].id && p->forms.value[node->in[i].id].home != CPU_FORM_PLAIN);
     for (uint32_t o = 0; o < node->n_out; o++)
-        block = block || p->value[node->out[o].id].wanted;
+        block = block || p->forms.value[node->out[o].id].wanted;
     for (uint32_t o = 0; o < node->n_out; o++) /* a place in an arena is plain */
         if (cpu_can_block(&node->out_shape[o]) && sodet_graph_value(p->graph, node->out[o])->store != SODET_STORE_WORK)
             block = false;
@@ -167,7 +167,7 @@ sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     uint32_t all = node->n_in + node->n_out;
     sodet_tensor *tensor = sd_pool_alloc(&p->pool, (all + 1) * sizeof *tensor);
-    cpu_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
+    sd_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
     if (!tensor || !place)
         return cpu_out_of_memory(err);
     bool factor = false;
@@ -209,16 +209,16 @@ sodet_status cpu_emit_own(cpu_plan *p, cpu_node *n, sodet_err *err)
 sodet_status cpu_emit_view(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
-    cpu_place from = cpu_read(p, n, 0, err);
+    sd_place from = cpu_read(p, n, 0, err);
     if (!from)
         return err && err->code ? err->code : cpu_out_of_memory(err);
     const sodet_value_info *info = sodet_graph_value(p->graph, node->out[0]);
     bool add = node->base && node->base[0].id;
     if (info->store == SODET_STORE_WORK && !add) {
-        cpu_same_place(p, node->out[0], n->form_out[0], from);
+        sd_forms_same(&p->forms, node->out[0], n->form_out[0], from);
         return SODET_OK;
     }
-    cpu_place to = cpu_write(p, n, 0, UINT32_MAX, err);
+    sd_place to = cpu_write(p, n, 0, UINT32_MAX, err);
     if (!to)
         return err && err->code ? err->code : cpu_out_of_memory(err);
     sodet_status s = cpu_emit_copy(p, n, to, from, (uint64_t)sodet_elements(&node->out_shape[0]) * 4, err);
@@ -235,7 +235,7 @@ static bool is_empty(const cpu_node *n)
 static sodet_status emit_empty(cpu_plan *p, cpu_node *n, sodet_err *err)
 {
     for (uint32_t o = 0; o < n->node->n_out; o++) {
-        cpu_place to = cpu_write(p, n, o, UINT32_MAX, err);
+        sd_place to = cpu_write(p, n, o, UINT32_MAX, err);
         if (!to)
             return err && err->code ? err->code : cpu_out_of_memory(err);
         if (n->node->op->shares && n->node->op->shares(n->node, o)) /* a state stays as it is */
@@ -252,7 +252,7 @@ static sodet_status emit_empty(cpu_plan *p, cpu_node *n, sodet_err *err)
 /* ---- passes ---- */
 static sodet_status make_nodes(cpu_plan *p, sodet_err *err)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         cpu_node *n = &p->node[i];
         const sodet_node *node = sodet_graph_node(p->graph, i);
         n->node = node;
@@ -261,13 +261,7 @@ static sodet_status make_nodes(cpu_plan *p, sodet_err *err)
         n->form_out = sd_pool_alloc(&p->pool, node->n_out + 1);
         if (!n->form_in || !n->form_out)
             return cpu_out_of_memory(err);
-        for (uint32_t o = 0; o < node->n_out; o++) {
-            p->value[node->out[o].id].producer = i;
-            p->value[node->out[o].id].fixed = node->prologue != 0;
-        }
-        for (uint32_t o = 0; o < node->n_out; o++) /* states that this graph changes */
-            if (node->op->shares && node->op->shares(node, o))
-                p->value[node->in[node->op->shares(node, o) - 1].id].fixed = false;
+        sd_forms_node(&p->forms, node, i);
         if (node->op->flags & SODET_OP_VIEW)
             continue;
         n->planner = cpu_planner_of(node->op);
@@ -284,7 +278,7 @@ static sodet_status make_nodes(cpu_plan *p, sodet_err *err)
  * before others: that halves what is kept. */
 static void find_wishes(cpu_plan *p)
 {
-    for (uint32_t i = p->n_nodes; i-- > 0;) {
+    for (uint32_t i = p->forms.n_nodes; i-- > 0;) {
         const cpu_node *n = &p->node[i];
         const sodet_node *node = n->node;
         uint64_t maps = 0;
@@ -295,24 +289,23 @@ static void find_wishes(cpu_plan *p)
                 form = CPU_FORM_NARROW;
         } else if (n->kernel && own_can_block(node, n->kernel->flags)) {
             for (uint32_t o = 0; o < node->n_out; o++)
-                if (p->value[node->out[o].id].wanted) {
+                if (p->forms.value[node->out[o].id].wanted) {
                     maps = UINT64_MAX;
                     if (n->kernel->flags & SODET_CPU_FLAT)
-                        form = p->value[node->out[o].id].wanted;
+                        form = p->forms.value[node->out[o].id].wanted;
                 }
         }
         for (uint32_t k = 0; k < node->n_in && k < 64; k++)
             if ((maps >> k & 1) && node->in[k].id && cpu_can_block(&node->in_shape[k]) && node->in_shape[k].dim[1] > 4 &&
-                p->value[node->in[k].id].wanted < form)
-                p->value[node->in[k].id].wanted = form;
+                p->forms.value[node->in[k].id].wanted < form)
+                p->forms.value[node->in[k].id].wanted = form;
     }
 }
 
 static sodet_status choose(cpu_plan *p, sodet_err *err)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         cpu_node *n = &p->node[i];
-        const sodet_node *node = n->node;
         if (n->skip) {
             snprintf(n->text, sizeof n->text, "fused into %s", n->partner->node->op->name);
         } else if (is_empty(n)) {
@@ -324,82 +317,28 @@ static sodet_status choose(cpu_plan *p, sodet_err *err)
         } else if (n->kernel) {
             cpu_choose_own(p, n);
         }
-        for (uint32_t o = 0; o < node->n_out; o++) {
-            uint32_t home = n->form_out[o];
-            if (node->base && node->base[o].id)
-                home = p->value[node->base[o].id].home;
-            else if (sodet_graph_value(p->graph, node->out[o])->store != SODET_STORE_WORK)
-                home = CPU_FORM_PLAIN;
-            p->value[node->out[o].id].home = home;
-        }
+        const sd_form_node at = cpu_at(n);
+        sd_forms_settle(&p->forms, &at);
     }
     return SODET_OK;
 }
 
-static void use_value(cpu_plan *p, uint32_t v, uint32_t form, uint32_t node)
+static sodet_status find_lives(cpu_plan *p, sodet_err *err)
 {
-    cpu_value *value = &p->value[v];
-    if (form != value->home && value->last[form] == 0 && value->last[value->home] < node) /* the reorder reads the home form here */
-        value->last[value->home] = node;
-    if (value->last[form] < node)
-        value->last[form] = node;
-}
-
-static void find_lives(cpu_plan *p)
-{
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         const cpu_node *n = &p->node[i];
-        const sodet_node *node = n->node;
-        for (uint32_t o = 0; o < node->n_out; o++)
-            use_value(p, node->out[o].id, p->value[node->out[o].id].home, i);
-        for (uint32_t k = 0; k < node->n_in && !n->skip; k++)
-            if (node->in[k].id)
-                use_value(p, node->in[k].id, n->form_in[k], i);
+        const sd_form_node at = cpu_at(n);
+        sd_forms_uses(&p->forms, &at, !n->skip);
         for (uint32_t k = 0; k < 2; k++)
             if (n->extra[k].id)
-                use_value(p, n->extra[k].id, n->form_extra[k], i);
-        for (uint32_t o = 0; node->base && o < node->n_out; o++)
-            if (node->base[o].id)
-                use_value(p, node->base[o].id, p->value[node->base[o].id].home, i);
+                sd_forms_use(&p->forms, n->extra[k], n->form_extra[k], i);
     }
-    for (uint32_t v = 1; v <= p->n_values; v++)
-        if (sodet_graph_value(p->graph, (sodet_value){v})->is_output) {
-            if (p->value[v].home != CPU_FORM_PLAIN && p->value[v].producer != UINT32_MAX)
-                use_value(p, v, CPU_FORM_PLAIN, p->value[v].producer);
-            p->value[v].last[CPU_FORM_PLAIN] = UINT32_MAX;
-        }
-}
-
-/* Values that no node makes: arenas, constants, inputs. */
-static sodet_status place_sources(cpu_plan *p, sodet_err *err)
-{
-    for (uint32_t v = 1; v <= p->n_values; v++) {
-        const sodet_value_info *info = sodet_graph_value(p->graph, (sodet_value){v});
-        cpu_value *value = &p->value[v];
-        if (value->producer != UINT32_MAX)
-            continue;
-        if (info->store == SODET_STORE_INPUT) {
-            sd_grow(&p->buffer, &p->buffer_capacity, p->n_buffers + 1, sizeof *p->buffer, err);
-            if (p->buffer_capacity <= p->n_buffers ||
-                sd_grow(&p->place, &p->place_capacity, p->n_places + 1, sizeof *p->place, err) != SODET_OK)
-                return SODET_E_MEMORY;
-            uint64_t bytes = (uint64_t)sodet_elements(&info->shape) * 4;
-            p->buffer[p->n_buffers] = (cpu_buffer){
-                .value = v, .lifetime = SODET_LIFE_PROGRAM, .last = p->n_nodes, .busy = UINT32_MAX, .bytes = bytes ? bytes : 64};
-            p->place[p->n_places] = (cpu_place_info){CPU_IN_BUFFER, (uint32_t)p->n_buffers++, 0, NULL};
-            value->place[CPU_FORM_PLAIN] = (cpu_place)p->n_places++;
-        } else if (info->store != SODET_STORE_WORK) {
-            value->place[CPU_FORM_PLAIN] = cpu_place_of_arena(p, info);
-            if (!value->place[CPU_FORM_PLAIN])
-                return cpu_out_of_memory(err);
-        }
-    }
-    return SODET_OK;
+    return sd_forms_live(&p->forms, err);
 }
 
 static sodet_status emit(cpu_plan *p, sodet_err *err)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         cpu_node *n = &p->node[i];
         if (n->skip)
             continue;
@@ -421,23 +360,7 @@ static sodet_status emit(cpu_plan *p, sodet_err *err)
 static const char *describe(const void *handle, uint32_t node)
 {
     const cpu_plan *p = handle;
-    return node < p->n_nodes && p->node[node].text[0] ? p->node[node].text : NULL;
-}
-
-static sodet_status export_buffers(cpu_plan *p, sodet_plan *out, sodet_err *err)
-{
-    p->out = sd_pool_alloc(&p->pool, (p->n_buffers + 1) * sizeof *p->out);
-    if (!p->out)
-        return cpu_out_of_memory(err);
-    for (uint64_t i = 0; i < p->n_buffers; i++) {
-        const cpu_buffer *b = &p->buffer[i];
-        p->out[i] = (sodet_plan_buffer){.value = b->value, .lifetime = b->lifetime, .bytes = b->bytes, .first = b->first, .last = b->last};
-    }
-    out->n_buffers = (uint32_t)p->n_buffers;
-    out->buffers = p->out;
-    out->handle = p;
-    out->describe = describe;
-    return SODET_OK;
+    return node < p->forms.n_nodes && p->node[node].text[0] ? p->node[node].text : NULL;
 }
 
 void cpu_release_plan(cpu_plan *p)
@@ -461,11 +384,9 @@ void cpu_release_plan(cpu_plan *p)
     sd_free(p->memory);
     sd_free(p->pd);
     sd_free(p->md);
-    sd_free(p->place);
-    sd_free(p->buffer);
+    sd_forms_close(&p->forms);
     sd_free(p->copy);
     sd_free(p->node);
-    sd_free(p->value);
     sd_pool_clear(&p->pool);
     sd_free(p);
 }
@@ -484,21 +405,11 @@ sodet_status cpu_prepare(void *device, const sodet_graph *g, sodet_plan *out, so
     p->references = 1;
     p->device = d;
     p->graph = g;
-    p->n_nodes = sodet_graph_node_count(g);
-    p->n_values = sodet_graph_value_count(g);
-    p->n_places = 1; /* 0 is nowhere */
-    p->node = sd_alloc(p->n_nodes + 1, sizeof *p->node);
-    p->value = sd_alloc(p->n_values + 1, sizeof *p->value);
-    sodet_status s = p->node && p->value ? SODET_OK : cpu_out_of_memory(err);
-    if (s == SODET_OK && (dnnl_primitive_attr_create(&p->attr) != dnnl_success ||
-                          dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user) != dnnl_success ||
-                          sd_grow(&p->place, &p->place_capacity, 2, sizeof *p->place, err) != SODET_OK))
+    sodet_status s = sd_forms_open(&p->forms, &cpu_form_ops, p, g, err);
+    p->node = sd_alloc(p->forms.n_nodes + 1, sizeof *p->node);
+    if (s == SODET_OK && (!p->node || dnnl_primitive_attr_create(&p->attr) != dnnl_success ||
+                          dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user) != dnnl_success))
         s = cpu_out_of_memory(err);
-    for (uint32_t v = 1; s == SODET_OK && v <= p->n_values; v++) {
-        uint32_t store = sodet_graph_value(g, (sodet_value){v})->store;
-        p->value[v].producer = UINT32_MAX;
-        p->value[v].fixed = store == SODET_STORE_PARAM || store == SODET_STORE_FROZEN || store == SODET_STORE_CONST;
-    }
     if (s == SODET_OK)
         s = make_nodes(p, err);
     if (s == SODET_OK && d->precision == SODET_PRECISION_MIXED)
@@ -507,14 +418,14 @@ sodet_status cpu_prepare(void *device, const sodet_graph *g, sodet_plan *out, so
         find_wishes(p);
         s = choose(p, err);
     }
-    if (s == SODET_OK) {
-        find_lives(p);
-        s = place_sources(p, err);
-    }
+    if (s == SODET_OK)
+        s = find_lives(p, err);
     if (s == SODET_OK)
         s = emit(p, err);
     if (s == SODET_OK)
-        s = export_buffers(p, out, err);
+        s = sd_forms_export(&p->forms, out, err);
+    out->handle = p;
+    out->describe = describe;
     if (s != SODET_OK)
         cpu_release_plan(p);
     return s;

@@ -8,45 +8,17 @@ struct cpu_program {
     bool weights_ready; /* the prologue has run */
 };
 
-static void resolve(cpu_plan *p, const sodet_binding *b)
-{
-    for (uint64_t i = 1; i < p->n_places; i++) {
-        cpu_place_info *at = &p->place[i];
-        char *base = NULL;
-        switch (at->in) {
-        case CPU_IN_BUFFER:
-            base = (char *)(p->buffer[at->index].lifetime == SODET_LIFE_RUN ? b->work : b->own) + p->out[at->index].offset;
-            break;
-        case CPU_IN_PARAM:
-            base = b->param;
-            break;
-        case CPU_IN_FROZEN:
-            base = b->frozen;
-            break;
-        case CPU_IN_GRAD:
-            base = b->grad;
-            break;
-        case CPU_IN_STATE:
-            base = b->state[at->index];
-            break;
-        default:
-            continue;
-        }
-        at->address = base + at->offset;
-    }
-}
-
 static sodet_status set_addresses(cpu_plan *p, cpu_steps *list, sodet_err *err)
 {
     for (uint64_t i = 0; i < list->n; i++) {
         cpu_step *s = &list->step[i];
         for (uint32_t k = 0; k < s->n_args; k++)
-            if (dnnl_memory_set_data_handle(s->arg[k].memory, p->place[s->arg_place[k]].address) != dnnl_success)
+            if (dnnl_memory_set_data_handle(s->arg[k].memory, p->forms.place[s->arg_place[k]].address) != dnnl_success)
                 return SODET_FAIL(err, SODET_E_INTERNAL, "%s: oneDNN refused an address", p->node[s->node].node->layer);
         if (s->kind == CPU_KERNEL || s->kind == CPU_FLAT_NARROW) {
             for (uint32_t k = 0; k < s->call.n_in + s->call.n_out; k++)
-                s->tensor[k].data = s->tensor_place[k] ? p->place[s->tensor_place[k]].address : NULL;
-            s->call.scratch = s->scratch ? p->place[s->scratch].address : NULL;
+                s->tensor[k].data = s->tensor_place[k] ? p->forms.place[s->tensor_place[k]].address : NULL;
+            s->call.scratch = s->scratch ? p->forms.place[s->scratch].address : NULL;
         }
     }
     return SODET_OK;
@@ -65,12 +37,12 @@ sodet_status cpu_bind(void *device, sodet_plan *plan, const sodet_binding *b, vo
     g->plan = p;
     g->device = device;
     p->references++;
-    g->address = sd_alloc(p->n_values + 1, sizeof *g->address);
+    g->address = sd_alloc(p->forms.n_values + 1, sizeof *g->address);
     sodet_status s = g->address ? SODET_OK : cpu_out_of_memory(err);
     if (s == SODET_OK) {
-        resolve(p, b);
-        for (uint32_t v = 1; v <= p->n_values; v++)
-            g->address[v] = p->place[p->value[v].place[CPU_FORM_PLAIN]].address;
+        sd_forms_resolve(&p->forms, b);
+        for (uint32_t v = 1; v <= p->forms.n_values; v++)
+            g->address[v] = p->forms.place[p->forms.value[v].place[CPU_FORM_PLAIN]].address;
         s = set_addresses(p, &p->steps[0], err);
     }
     if (s == SODET_OK)
@@ -96,7 +68,7 @@ void cpu_unbind(void *program)
 void *cpu_address(void *program, sodet_value v)
 {
     cpu_program *g = program;
-    return v.id && v.id <= g->plan->n_values ? g->address[v.id] : NULL;
+    return v.id && v.id <= g->plan->forms.n_values ? g->address[v.id] : NULL;
 }
 
 static sodet_status run_step(const cpu_program *g, cpu_step *s, const sodet_run *r, sodet_err *err)
@@ -120,16 +92,16 @@ static sodet_status run_step(const cpu_program *g, cpu_step *s, const sodet_run 
             cpu_run_flat_narrow(s->kernel, &s->call);
         return SODET_OK;
     case CPU_FILL_ZERO:
-        cpu_zero(d->threads, p->place[s->to].address, s->bytes);
+        cpu_zero(d->threads, p->forms.place[s->to].address, s->bytes);
         return SODET_OK;
     case CPU_ADD:
-        cpu_add_floats(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes / sizeof(float));
+        cpu_add_floats(d->threads, p->forms.place[s->to].address, p->forms.place[s->from].address, s->bytes / sizeof(float));
         return SODET_OK;
     case CPU_COPY:
-        cpu_copy_bytes(d->threads, p->place[s->to].address, p->place[s->from].address, s->bytes);
+        cpu_copy_bytes(d->threads, p->forms.place[s->to].address, p->forms.place[s->from].address, s->bytes);
         return SODET_OK;
     case CPU_PAD:
-        cpu_zero_padding(d->threads, p->place[s->to].address, &s->shape, d->block);
+        cpu_zero_padding(d->threads, p->forms.place[s->to].address, &s->shape, d->block);
         return SODET_OK;
     default:
         return s->run(s, d, p, r, err);

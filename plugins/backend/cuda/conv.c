@@ -65,7 +65,7 @@ static sodet_status no_place(const cuda_node *n, sodet_err *err)
 static sodet_status emit_empty(cuda_plan *p, cuda_node *n, sodet_err *err)
 {
     for (uint32_t o = 0; o < n->node->n_out; o++) {
-        const cuda_place to = cuda_write(p, n, o, UINT32_MAX, err);
+        const sd_place to = cuda_write(p, n, o, UINT32_MAX, err);
         sodet_status s = to ? cuda_emit_zero(p, n, to, cuda_form_bytes(p, &n->node->out_shape[o], CUDA_PLAIN), err) : no_place(n, err);
         if (s == SODET_OK)
             s = cuda_written(p, n, o, to, err);
@@ -75,19 +75,19 @@ static sodet_status emit_empty(cuda_plan *p, cuda_node *n, sodet_err *err)
     return SODET_OK;
 }
 
-static sodet_status add_conv(cuda_plan *p, cuda_node *n, cuda_place x, cuda_place w, cuda_place y, cuda_place bias, cuda_place residual,
+static sodet_status add_conv(cuda_plan *p, cuda_node *n, sd_place x, sd_place w, sd_place y, sd_place bias, sd_place residual,
                              sodet_err *err)
 {
     const uint64_t bytes = p->device->conv[n->conv].plan.workspace;
-    const cuda_place workspace = bytes ? cuda_temporary(p, n, bytes, err) : 0;
+    const sd_place workspace = bytes ? cuda_temporary(p, n, bytes, err) : 0;
     cuda_step *s = bytes && !workspace ? NULL : cuda_add_step(p, CUDA_CONV, n->index, n->node->prologue != 0, err);
     if (!s)
         return SODET_E_MEMORY;
     s->conv = n->conv;
     s->x = x, s->w = w, s->y = y, s->bias = bias, s->residual = residual, s->scratch = workspace;
-    const cuda_place used[] = {x, w, y, bias, residual};
+    const sd_place used[] = {x, w, y, bias, residual};
     for (size_t i = 0; i < sizeof used / sizeof *used; i++)
-        cuda_use_until(p, used[i], n->node->prologue ? 0 : n->index);
+        sd_forms_until(&p->forms, used[i], n->node->prologue ? 0 : n->index);
     return SODET_OK;
 }
 
@@ -97,15 +97,15 @@ static sodet_status emit_forward(cuda_plan *p, cuda_node *n, sodet_err *err)
     const sodet_conv2d_attr *a = node->attr;
     const dnn_conv *c = &p->device->conv[n->conv].conv;
     const bool narrow = c->type != SODET_F32;
-    const cuda_place x = cuda_read(p, n, 0, err), w = x ? cuda_derived(p, n, 1, err) : 0;
-    cuda_place bias = 0, residual = 0;
+    const sd_place x = cuda_read(p, n, 0, err), w = x ? cuda_derived(p, n, 1, err) : 0;
+    sd_place bias = 0, residual = 0;
     if (w && c->bias)
         bias = narrow ? cuda_derived(p, n, 2, err) : cuda_read(p, n, 2, err);
     if (w && c->residual)
         residual = cuda_read(p, n, 3, err);
     if (!w || (c->bias && !bias) || (c->residual && !residual))
         return no_place(n, err);
-    const cuda_place y = cuda_write(p, n, 0, UINT32_MAX, err);
+    const sd_place y = cuda_write(p, n, 0, UINT32_MAX, err);
     sodet_status s = y ? add_conv(p, n, x, w, y, bias, residual, err) : no_place(n, err);
     if (s == SODET_OK && a->activation && !c->relu) {
         const sodet_cuda_kernel *k = cuda_kernel_of(SODET_OP_activation, 0);
@@ -114,15 +114,14 @@ static sodet_status emit_forward(cuda_plan *p, cuda_node *n, sodet_err *err)
             return no_place(n, err);
         *attr = (sodet_activation_attr){.kind = a->activation, .slope = a->slope};
         const sodet_tensor t = cuda_tensor(p, &node->out_shape[0], CUDA_MAP), both[2] = {t, t};
-        s = cuda_emit_kernel(p, n, k, both, (const cuda_place[]){y, y}, 1, 1, attr, 0, node->prologue != 0, err);
+        s = cuda_emit_kernel(p, n, k, both, (const sd_place[]){y, y}, 1, 1, attr, 0, node->prologue != 0, err);
     }
     return s == SODET_OK ? cuda_written(p, n, 0, y, err) : s;
 }
 
 static sodet_status emit_gradient_data(cuda_plan *p, cuda_node *n, sodet_err *err)
 {
-    const cuda_place dy = cuda_read(p, n, 0, err), w = dy ? cuda_derived(p, n, 1, err) : 0,
-                     dx = w ? cuda_write(p, n, 0, UINT32_MAX, err) : 0;
+    const sd_place dy = cuda_read(p, n, 0, err), w = dy ? cuda_derived(p, n, 1, err) : 0, dx = w ? cuda_write(p, n, 0, UINT32_MAX, err) : 0;
     sodet_status s = dx ? add_conv(p, n, dx, w, dy, 0, 0, err) : no_place(n, err);
     return s == SODET_OK ? cuda_written(p, n, 0, dx, err) : s;
 }
@@ -130,18 +129,18 @@ static sodet_status emit_gradient_data(cuda_plan *p, cuda_node *n, sodet_err *er
 static sodet_status emit_gradient_weight(cuda_plan *p, cuda_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
-    const cuda_place x = cuda_read(p, n, 0, err), dy = x ? cuda_read(p, n, 1, err) : 0;
+    const sd_place x = cuda_read(p, n, 0, err), dy = x ? cuda_read(p, n, 1, err) : 0;
     sodet_tensor packed = {.shape = node->out_shape[0]}, plain = packed;
     packed.shape.dtype = p->device->map_type;
     packed.layout = SODET_CHANNELS_LAST;
     const uint64_t bytes = (uint64_t)sodet_elements(&plain.shape) * (packed.shape.dtype == SODET_F32 ? 4 : 2);
-    const cuda_place dw = dy ? cuda_temporary(p, n, bytes, err) : 0;
+    const sd_place dw = dy ? cuda_temporary(p, n, bytes, err) : 0;
     sodet_status s = dw ? add_conv(p, n, x, dw, dy, 0, 0, err) : no_place(n, err);
     if (s != SODET_OK)
         return s;
-    cuda_place to = cuda_write(p, n, 0, UINT32_MAX, err);
+    sd_place to = cuda_write(p, n, 0, UINT32_MAX, err);
     const sodet_tensor unpack[2] = {packed, plain};
-    s = to ? cuda_emit_kernel(p, n, &cuda_convert, unpack, (const cuda_place[]){dw, to}, 1, 1, NULL, 0, node->prologue != 0, err)
+    s = to ? cuda_emit_kernel(p, n, &cuda_convert, unpack, (const sd_place[]){dw, to}, 1, 1, NULL, 0, node->prologue != 0, err)
            : no_place(n, err);
     if (s == SODET_OK)
         s = cuda_written(p, n, 0, to, err);
@@ -149,7 +148,7 @@ static sodet_status emit_gradient_weight(cuda_plan *p, cuda_node *n, sodet_err *
         return s;
     to = cuda_write(p, n, 1, UINT32_MAX, err);
     const sodet_tensor sum[2] = {cuda_tensor(p, &node->in_shape[1], CUDA_MAP), {.shape = node->out_shape[1]}};
-    s = to ? cuda_emit_kernel(p, n, &cuda_sum_channels, sum, (const cuda_place[]){dy, to}, 1, 1, NULL, 0, node->prologue != 0, err)
+    s = to ? cuda_emit_kernel(p, n, &cuda_sum_channels, sum, (const sd_place[]){dy, to}, 1, 1, NULL, 0, node->prologue != 0, err)
            : no_place(n, err);
     return s == SODET_OK ? cuda_written(p, n, 1, to, err) : s;
 }

@@ -16,7 +16,7 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-#include "core/base/base.h"
+#include "core/device/forms.h"
 #include "plugins/backend/cuda/dnn.h"
 #include "kernels/cuda.h"
 #include "sodet/backend.h"
@@ -146,22 +146,7 @@ cudaEvent_t cuda_end_of(const cuda_marks *m); /* of the run */
 sodet_status cuda_marks_read(cuda_device *d, cuda_marks *m, sodet_err *err);
 
 /* ---- the plan ---- */
-enum { CUDA_PLAIN = 0, CUDA_MAP, CUDA_FORMS };
-typedef uint32_t cuda_place; /* 0: nowhere */
-enum { CUDA_IN_BUFFER = 1, CUDA_IN_PARAM, CUDA_IN_FROZEN, CUDA_IN_GRAD, CUDA_IN_STATE };
-typedef struct cuda_place_info {
-    uint32_t in, index; /* buffer, or slot of the state */
-    uint64_t offset;
-    void *address; /* set by bind */
-} cuda_place_info;
-
-typedef struct cuda_buffer {
-    uint32_t value, lifetime, first, last;
-    uint32_t busy; /* the last node that needs what is in it now; UINT32_MAX: it is never free */
-    uint64_t bytes;
-    const void *constant; /* written by bind */
-} cuda_buffer;
-
+enum { CUDA_PLAIN = SD_FORM_PLAIN, CUDA_MAP, CUDA_FORMS };
 enum { CUDA_KERNEL = 1, CUDA_CONV, CUDA_ZERO, CUDA_COPY, CUDA_COLLECTIVE, CUDA_JOIN };
 typedef struct cuda_step {
     uint32_t kind, node;
@@ -169,13 +154,13 @@ typedef struct cuda_step {
     const sodet_cuda_kernel *kernel;
     sodet_kernel_args call;
     sodet_tensor *tensor; /* inputs, then outputs; also of collectives */
-    cuda_place *tensor_place;
-    cuda_place scratch;
+    sd_place *tensor_place;
+    sd_place scratch;
     /* CUDA_CONV */
     uint32_t conv; /* the device's; its workspace is the scratch */
-    cuda_place x, w, y, bias, residual;
+    sd_place x, w, y, bias, residual;
     /* CUDA_ZERO: to; CUDA_COPY: to, from */
-    cuda_place to, from;
+    sd_place to, from;
     uint64_t bytes;
     /* CUDA_COLLECTIVE: records `event` when it is done; CUDA_JOIN waits for it */
     uint32_t event;
@@ -195,34 +180,22 @@ typedef struct cuda_node {
     char text[128];
 } cuda_node;
 
-typedef struct cuda_value {
-    uint8_t home, wanted;      /* CUDA_MAP: its readers would like it so */
-    uint32_t producer;         /* node, UINT32_MAX: none */
-    bool fixed;                /* depends on parameters and constants alone */
-    uint32_t last[CUDA_FORMS]; /* last node that uses it in this form; UINT32_MAX: an output */
-    cuda_place place[CUDA_FORMS];
-    uint32_t pending; /* 1 + event of the collective that makes it, until somebody waited */
-} cuda_value;
-
 typedef struct cuda_copy { /* a parameter in the maps' layout and type */
     uint32_t value;
-    cuda_place place;
+    sd_place place;
 } cuda_copy;
 
 struct cuda_plan {
     uint32_t references; /* plan, program */
     cuda_device *device;
     const sodet_graph *graph;
-    uint32_t n_nodes, n_values, n_events;
+    sd_forms forms;
+    uint32_t n_events;
     cuda_node *node;
-    cuda_value *value;
-    cuda_place_info *place;
-    cuda_buffer *buffer;
+    uint32_t *pending; /* [values + 1] 1 + event of the collective that makes the value, until somebody waited */
     cuda_copy *copy;
-    uint64_t n_places, place_capacity, n_buffers, buffer_capacity, n_copies, copy_capacity;
+    uint64_t n_copies, copy_capacity;
     cuda_steps steps[2]; /* of every run; of the prologue */
-    cuda_place prologue_scratch;
-    sodet_plan_buffer *out;
     sd_pool pool;
 };
 
@@ -246,31 +219,28 @@ sodet_status cuda_tuned(cuda_device *d, sodet_err *err);
 sodet_status cuda_tune_against_first(cuda_device *d, const cuda_conv *c, float ms[2], bool *done, sodet_err *err);
 
 /* emit.c: what steps are made of. Functions that return a place return 0 after an error. */
+extern const sd_form_ops cuda_form_ops;
 sodet_status cuda_out_of_memory(sodet_err *err);
 bool cuda_can_map(const sodet_shape *s); /* rank 4, float32, not empty */
-uint64_t cuda_form_bytes(const cuda_plan *p, const sodet_shape *s, uint32_t form);
+uint64_t cuda_form_bytes(const void *plan, const sodet_shape *s, uint32_t form);
 sodet_tensor cuda_tensor(const cuda_plan *p, const sodet_shape *s, uint32_t form);
-cuda_place cuda_place_of_arena(cuda_plan *p, const sodet_value_info *info);
-cuda_place cuda_add_buffer(cuda_plan *p, uint32_t value, uint32_t lifetime, uint64_t bytes, uint32_t first, uint32_t last);
-cuda_place cuda_temporary(cuda_plan *p, const cuda_node *n, uint64_t bytes, sodet_err *err); /* for this node */
-cuda_place cuda_read(cuda_plan *p, cuda_node *n, uint32_t input, sodet_err *err);            /* in form_in */
-/* Where output `o` is to be written in form_out, over input `over` if that dies here (UINT32_MAX: not). */
-cuda_place cuda_write(cuda_plan *p, cuda_node *n, uint32_t o, uint32_t over, sodet_err *err);
-/* Output `o` lies there: adds it to its base, brings it into its home. */
-sodet_status cuda_written(cuda_plan *p, cuda_node *n, uint32_t o, cuda_place where, sodet_err *err);
+sd_form_node cuda_at(const cuda_node *n);
+/* sd_forms_temporary, _read, _write, _written and _dies of core/device/forms.h. */
+sd_place cuda_temporary(cuda_plan *p, const cuda_node *n, uint64_t bytes, sodet_err *err);
+sd_place cuda_read(cuda_plan *p, cuda_node *n, uint32_t input, sodet_err *err);
+sd_place cuda_write(cuda_plan *p, cuda_node *n, uint32_t o, uint32_t over, sodet_err *err);
+sodet_status cuda_written(cuda_plan *p, cuda_node *n, uint32_t o, sd_place where, sodet_err *err);
+bool cuda_dies(const cuda_plan *p, const cuda_node *n, uint32_t input);
 /* Every collective that nobody waited for yet, at the end of the program. */
 sodet_status cuda_join_all(cuda_plan *p, sodet_err *err);
-bool cuda_dies(const cuda_plan *p, const cuda_node *n, uint32_t input);
-void cuda_same_place(cuda_plan *p, sodet_value v, uint32_t form, cuda_place place);
-void cuda_use_until(cuda_plan *p, cuda_place place, uint32_t node);
 cuda_step *cuda_add_step(cuda_plan *p, uint32_t kind, uint32_t node, bool prologue, sodet_err *err);
 sodet_status cuda_emit_kernel(cuda_plan *p, const cuda_node *n, const sodet_cuda_kernel *k, const sodet_tensor *tensor,
-                              const cuda_place *place, uint32_t n_in, uint32_t n_out, const void *attr, uint32_t part, bool prologue,
+                              const sd_place *place, uint32_t n_in, uint32_t n_out, const void *attr, uint32_t part, bool prologue,
                               sodet_err *err);
-sodet_status cuda_emit_zero(cuda_plan *p, const cuda_node *n, cuda_place to, uint64_t bytes, sodet_err *err);
-sodet_status cuda_emit_copy(cuda_plan *p, const cuda_node *n, cuda_place to, cuda_place from, uint64_t bytes, sodet_err *err);
+sodet_status cuda_emit_zero(cuda_plan *p, const cuda_node *n, sd_place to, uint64_t bytes, sodet_err *err);
+sodet_status cuda_emit_copy(cuda_plan *p, const cuda_node *n, sd_place to, sd_place from, uint64_t bytes, sodet_err *err);
 /* Input `i`, a parameter, in the maps' type; of rank 4: channels-last. Made once for all nodes. */
-cuda_place cuda_derived(cuda_plan *p, cuda_node *n, uint32_t i, sodet_err *err);
+sd_place cuda_derived(cuda_plan *p, cuda_node *n, uint32_t i, sodet_err *err);
 
 /* conv.c */
 sodet_status cuda_choose_conv(cuda_plan *p, cuda_node *n, sodet_err *err);

@@ -81,17 +81,17 @@ static bool can_map(const cuda_plan *p, const cuda_node *n)
 /* Who would like to have its inputs as maps, seen from the end. */
 static void find_wishes(cuda_plan *p)
 {
-    for (uint32_t i = p->n_nodes; i-- > 0;) {
+    for (uint32_t i = p->forms.n_nodes; i-- > 0;) {
         const cuda_node *n = &p->node[i];
         const sodet_node *node = n->node;
         bool wish = is_conv(node) || names_last(node, 0);
         if (can_map(p, n))
             for (uint32_t o = 0; o < node->n_out; o++)
-                wish = wish || p->value[node->out[o].id].wanted;
+                wish = wish || p->forms.value[node->out[o].id].wanted;
         for (uint32_t k = 0; wish && k < node->n_in; k++)
             if (node->in[k].id && (n->kernel && !names_last(node, 0) ? follows(n, &node->in_shape[k]) : cuda_can_map(&node->in_shape[k])) &&
                 sodet_graph_value(p->graph, node->in[k])->store == SODET_STORE_WORK)
-                p->value[node->in[k].id].wanted = true;
+                p->forms.value[node->in[k].id].wanted = true;
     }
 }
 
@@ -99,12 +99,12 @@ static void choose_kernel(cuda_plan *p, cuda_node *n)
 {
     const sodet_node *node = n->node;
     snprintf(n->text, sizeof n->text, "own");
-    if (names_last(node, 0) && p->value[node->in[0].id].home == CUDA_MAP) {
+    if (names_last(node, 0) && p->forms.value[node->in[0].id].home == CUDA_MAP) {
         n->form_in[0] = CUDA_MAP;
         snprintf(n->text, sizeof n->text, "copy of a channels-last map");
         return;
     }
-    if (names_last(node, 1) && p->value[node->out[0].id].wanted) {
+    if (names_last(node, 1) && p->forms.value[node->out[0].id].wanted) {
         n->form_out[0] = CUDA_MAP;
         snprintf(n->text, sizeof n->text, "copy to a channels-last map");
         return;
@@ -113,9 +113,9 @@ static void choose_kernel(cuda_plan *p, cuda_node *n)
         return;
     bool map = false;
     for (uint32_t i = 0; i < node->n_in; i++)
-        map = map || (node->in[i].id && follows(n, &node->in_shape[i]) && p->value[node->in[i].id].home == CUDA_MAP);
+        map = map || (node->in[i].id && follows(n, &node->in_shape[i]) && p->forms.value[node->in[i].id].home == CUDA_MAP);
     for (uint32_t o = 0; o < node->n_out; o++)
-        map = map || p->value[node->out[o].id].wanted;
+        map = map || p->forms.value[node->out[o].id].wanted;
     for (uint32_t o = 0; o < node->n_out; o++) /* a place in an arena is plain */
         if (follows(n, &node->out_shape[o]) && sodet_graph_value(p->graph, node->out[o])->store != SODET_STORE_WORK)
             map = false;
@@ -133,7 +133,7 @@ static void choose_kernel(cuda_plan *p, cuda_node *n)
 static uint32_t nodes_with(const cuda_plan *p, uint64_t conv)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->n_nodes; i++)
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++)
         n += is_conv(p->node[i].node) && p->node[i].conv == conv;
     return n;
 }
@@ -179,7 +179,7 @@ static sodet_status say_determinism(const cuda_plan *p, sodet_err *err)
 
 static sodet_status choose(cuda_plan *p, sodet_err *err)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         cuda_node *n = &p->node[i];
         const sodet_node *node = n->node;
         if (is_conv(node)) {
@@ -189,74 +189,10 @@ static sodet_status choose(cuda_plan *p, sodet_err *err)
         } else if (n->kernel) {
             choose_kernel(p, n);
         }
-        for (uint32_t o = 0; o < node->n_out; o++) {
-            uint32_t home = n->form_out[o];
-            if (node->base && node->base[o].id)
-                home = p->value[node->base[o].id].home;
-            else if (sodet_graph_value(p->graph, node->out[o])->store != SODET_STORE_WORK)
-                home = CUDA_PLAIN;
-            p->value[node->out[o].id].home = (uint8_t)home;
-        }
+        const sd_form_node at = cuda_at(n);
+        sd_forms_settle(&p->forms, &at);
     }
     return say_determinism(p, err);
-}
-
-/* ---- lives ---- */
-static void use_value(cuda_plan *p, uint32_t v, uint32_t form, uint32_t node)
-{
-    cuda_value *value = &p->value[v];
-    if (form != value->home && value->last[form] == 0 && value->last[value->home] < node) /* the conversion reads the home form here */
-        value->last[value->home] = node;
-    if (value->last[form] < node)
-        value->last[form] = node;
-}
-
-static void find_lives(cuda_plan *p)
-{
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
-        const cuda_node *n = &p->node[i];
-        const sodet_node *node = n->node;
-        for (uint32_t o = 0; o < node->n_out; o++)
-            use_value(p, node->out[o].id, p->value[node->out[o].id].home, i);
-        for (uint32_t k = 0; k < node->n_in; k++)
-            if (node->in[k].id)
-                use_value(p, node->in[k].id, n->form_in[k], i);
-        for (uint32_t o = 0; node->base && o < node->n_out; o++)
-            if (node->base[o].id)
-                use_value(p, node->base[o].id, p->value[node->base[o].id].home, i);
-    }
-    for (uint32_t v = 1; v <= p->n_values; v++)
-        if (sodet_graph_value(p->graph, (sodet_value){v})->is_output) {
-            if (p->value[v].home != CUDA_PLAIN && p->value[v].producer != UINT32_MAX)
-                use_value(p, v, CUDA_PLAIN, p->value[v].producer);
-            p->value[v].last[CUDA_PLAIN] = UINT32_MAX;
-        }
-}
-
-/* Values that no node makes: arenas, constants, inputs. */
-static sodet_status place_sources(cuda_plan *p, sodet_err *err)
-{
-    for (uint32_t v = 1; v <= p->n_values; v++) {
-        const sodet_value_info *info = sodet_graph_value(p->graph, (sodet_value){v});
-        cuda_value *value = &p->value[v];
-        if (value->producer != UINT32_MAX || info->store == SODET_STORE_WORK)
-            continue;
-        if (info->store == SODET_STORE_INPUT || info->store == SODET_STORE_CONST) {
-            value->place[CUDA_PLAIN] =
-                cuda_add_buffer(p, v, SODET_LIFE_PROGRAM, cuda_form_bytes(p, &info->shape, CUDA_PLAIN), 0, p->n_nodes ? p->n_nodes - 1 : 0);
-            if (!value->place[CUDA_PLAIN])
-                return cuda_out_of_memory(err);
-            cuda_buffer *b = &p->buffer[p->n_buffers - 1];
-            b->busy = UINT32_MAX;
-            if (info->store == SODET_STORE_CONST && sodet_elements(&info->shape))
-                b->constant = info->data;
-        } else {
-            value->place[CUDA_PLAIN] = cuda_place_of_arena(p, info);
-            if (!value->place[CUDA_PLAIN])
-                return cuda_out_of_memory(err);
-        }
-    }
-    return SODET_OK;
 }
 
 /* ---- nodes ---- */
@@ -268,14 +204,14 @@ static sodet_status no_place(const cuda_node *n, sodet_err *err)
 static sodet_status emit_view(cuda_plan *p, cuda_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
-    const cuda_place from = cuda_read(p, n, 0, err);
+    const sd_place from = cuda_read(p, n, 0, err);
     if (!from)
         return no_place(n, err);
     if (sodet_graph_value(p->graph, node->out[0])->store == SODET_STORE_WORK && !(node->base && node->base[0].id)) {
-        cuda_same_place(p, node->out[0], n->form_out[0], from);
+        sd_forms_same(&p->forms, node->out[0], n->form_out[0], from);
         return SODET_OK;
     }
-    const cuda_place to = cuda_write(p, n, 0, UINT32_MAX, err);
+    const sd_place to = cuda_write(p, n, 0, UINT32_MAX, err);
     sodet_status s = to ? cuda_emit_copy(p, n, to, from, cuda_form_bytes(p, &node->out_shape[0], CUDA_PLAIN), err) : no_place(n, err);
     return s == SODET_OK ? cuda_written(p, n, 0, to, err) : s;
 }
@@ -285,12 +221,12 @@ static sodet_status emit_named_last(cuda_plan *p, cuda_node *n, sodet_err *err)
 {
     const sodet_node *node = n->node;
     const bool out = n->form_out[0] == CUDA_MAP;
-    const cuda_place from = cuda_read(p, n, 0, err), to = from ? cuda_write(p, n, 0, UINT32_MAX, err) : 0;
+    const sd_place from = cuda_read(p, n, 0, err), to = from ? cuda_write(p, n, 0, UINT32_MAX, err) : 0;
     if (!to)
         return no_place(n, err);
     sodet_tensor t[2] = {cuda_tensor(p, &node->in_shape[0], CUDA_PLAIN), cuda_tensor(p, &node->in_shape[0], CUDA_PLAIN)};
     t[out].shape.dtype = p->device->map_type;
-    sodet_status s = cuda_emit_kernel(p, n, &cuda_cast, t, (const cuda_place[]){from, to}, 1, 1, NULL, 0, node->prologue != 0, err);
+    sodet_status s = cuda_emit_kernel(p, n, &cuda_cast, t, (const sd_place[]){from, to}, 1, 1, NULL, 0, node->prologue != 0, err);
     return s == SODET_OK ? cuda_written(p, n, 0, to, err) : s;
 }
 
@@ -299,7 +235,7 @@ static sodet_status emit_kernel(cuda_plan *p, cuda_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     const uint32_t all = node->n_in + node->n_out;
     sodet_tensor *tensor = sd_pool_alloc(&p->pool, (all + 1) * sizeof *tensor);
-    cuda_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
+    sd_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
     if (!tensor || !place)
         return cuda_out_of_memory(err);
     for (uint32_t i = 0; i < node->n_in; i++) {
@@ -334,7 +270,7 @@ static sodet_status emit_collective(cuda_plan *p, cuda_node *n, sodet_err *err)
     const sodet_node *node = n->node;
     const uint32_t all = node->n_in + node->n_out;
     sodet_tensor *tensor = sd_pool_alloc(&p->pool, (all + 1) * sizeof *tensor);
-    cuda_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
+    sd_place *place = sd_pool_alloc(&p->pool, (all + 1) * sizeof *place);
     if (!tensor || !place)
         return cuda_out_of_memory(err);
     for (uint32_t i = 0; i < all; i++) {
@@ -343,7 +279,7 @@ static sodet_status emit_collective(cuda_plan *p, cuda_node *n, sodet_err *err)
         place[i] = in ? cuda_read(p, n, i, err) : cuda_write(p, n, i - node->n_in, UINT32_MAX, err);
         if (!place[i])
             return no_place(n, err);
-        cuda_use_until(p, place[i], n->index);
+        sd_forms_until(&p->forms, place[i], n->index);
     }
     cuda_step *s = cuda_add_step(p, CUDA_COLLECTIVE, n->index, false, err);
     if (!s)
@@ -353,7 +289,7 @@ static sodet_status emit_collective(cuda_plan *p, cuda_node *n, sodet_err *err)
     s->call = (sodet_kernel_args){.n_in = node->n_in, .n_out = node->n_out, .in = tensor, .out = tensor + node->n_in, .attr = node->attr};
     s->event = p->n_events++;
     for (uint32_t o = 0; o < node->n_out; o++) {
-        p->value[node->out[o].id].pending = s->event + 1;
+        p->pending[node->out[o].id] = s->event + 1;
         if (node->base && node->base[o].id)
             return SODET_FAIL(err, SODET_E_INTERNAL, "%s: a collective's output cannot be added to another value", node->layer);
     }
@@ -363,7 +299,7 @@ static sodet_status emit_collective(cuda_plan *p, cuda_node *n, sodet_err *err)
 
 static sodet_status emit(cuda_plan *p, sodet_err *err)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         cuda_node *n = &p->node[i];
         sodet_status s;
         if (n->node->op->flags & SODET_OP_VIEW)
@@ -384,7 +320,7 @@ static sodet_status emit(cuda_plan *p, sodet_err *err)
 
 static sodet_status make_nodes(cuda_plan *p, sodet_err *err)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
+    for (uint32_t i = 0; i < p->forms.n_nodes; i++) {
         cuda_node *n = &p->node[i];
         const sodet_node *node = sodet_graph_node(p->graph, i);
         n->node = node;
@@ -393,13 +329,7 @@ static sodet_status make_nodes(cuda_plan *p, sodet_err *err)
         n->form_out = sd_pool_alloc(&p->pool, node->n_out + 1);
         if (!n->form_in || !n->form_out)
             return cuda_out_of_memory(err);
-        for (uint32_t o = 0; o < node->n_out; o++) {
-            p->value[node->out[o].id].producer = i;
-            p->value[node->out[o].id].fixed = node->prologue != 0;
-        }
-        for (uint32_t o = 0; o < node->n_out; o++) /* states that this graph changes */
-            if (node->op->shares && node->op->shares(node, o))
-                p->value[node->in[node->op->shares(node, o) - 1].id].fixed = false;
+        sd_forms_node(&p->forms, node, i);
         if ((node->op->flags & (SODET_OP_VIEW | SODET_OP_COLLECTIVE)) || is_conv(node))
             continue;
         n->kernel = cuda_kernel_of(node->op->id, node->part);
@@ -414,25 +344,7 @@ static sodet_status make_nodes(cuda_plan *p, sodet_err *err)
 static const char *describe(const void *handle, uint32_t node)
 {
     const cuda_plan *p = handle;
-    return node < p->n_nodes && p->node[node].text[0] ? p->node[node].text : NULL;
-}
-
-static sodet_status export_buffers(cuda_plan *p, sodet_plan *out, sodet_err *err)
-{
-    p->out = sd_pool_alloc(&p->pool, (p->n_buffers + 1) * sizeof *p->out);
-    if (!p->out)
-        return cuda_out_of_memory(err);
-    for (uint64_t i = 0; i < p->n_buffers; i++) {
-        const cuda_buffer *b = &p->buffer[i];
-        /* The core aligns to 64 bytes; kernels load up to 16 at once, cuDNN likes 256. */
-        const uint64_t bytes = (b->bytes + 255) / 256 * 256;
-        p->out[i] = (sodet_plan_buffer){.value = b->value, .lifetime = b->lifetime, .bytes = bytes, .first = b->first, .last = b->last};
-    }
-    out->n_buffers = (uint32_t)p->n_buffers;
-    out->buffers = p->out;
-    out->handle = p;
-    out->describe = describe;
-    return SODET_OK;
+    return node < p->forms.n_nodes && p->node[node].text[0] ? p->node[node].text : NULL;
 }
 
 void cuda_release_plan(cuda_plan *p)
@@ -441,11 +353,10 @@ void cuda_release_plan(cuda_plan *p)
         return;
     sd_free(p->steps[0].step);
     sd_free(p->steps[1].step);
-    sd_free(p->place);
-    sd_free(p->buffer);
+    sd_forms_close(&p->forms);
     sd_free(p->copy);
     sd_free(p->node);
-    sd_free(p->value);
+    sd_free(p->pending);
     sd_pool_clear(&p->pool);
     sd_free(p);
 }
@@ -466,17 +377,11 @@ sodet_status cuda_prepare(void *device, const sodet_graph *g, sodet_plan *out, s
     p->references = 1;
     p->device = d;
     p->graph = g;
-    p->n_nodes = sodet_graph_node_count(g);
-    p->n_values = sodet_graph_value_count(g);
-    p->n_places = 1; /* 0 is nowhere */
-    p->node = sd_alloc(p->n_nodes + 1, sizeof *p->node);
-    p->value = sd_alloc(p->n_values + 1, sizeof *p->value);
-    s = p->node && p->value ? sd_grow(&p->place, &p->place_capacity, 2, sizeof *p->place, err) : cuda_out_of_memory(err);
-    for (uint32_t v = 1; s == SODET_OK && v <= p->n_values; v++) {
-        const uint32_t store = sodet_graph_value(g, (sodet_value){v})->store;
-        p->value[v].producer = UINT32_MAX;
-        p->value[v].fixed = store == SODET_STORE_PARAM || store == SODET_STORE_FROZEN || store == SODET_STORE_CONST;
-    }
+    s = sd_forms_open(&p->forms, &cuda_form_ops, p, g, err);
+    p->node = sd_alloc(p->forms.n_nodes + 1, sizeof *p->node);
+    p->pending = sd_alloc(p->forms.n_values + 1, sizeof *p->pending);
+    if (s == SODET_OK && (!p->node || !p->pending))
+        s = cuda_out_of_memory(err);
     if (s == SODET_OK)
         s = make_nodes(p, err);
     if (s == SODET_OK) {
@@ -485,14 +390,18 @@ sodet_status cuda_prepare(void *device, const sodet_graph *g, sodet_plan *out, s
         if (s == SODET_OK)
             s = cuda_tuned(d, err);
     }
-    if (s == SODET_OK) {
-        find_lives(p);
-        s = place_sources(p, err);
+    for (uint32_t i = 0; s == SODET_OK && i < p->forms.n_nodes; i++) {
+        const sd_form_node at = cuda_at(&p->node[i]);
+        sd_forms_uses(&p->forms, &at, true);
     }
+    if (s == SODET_OK)
+        s = sd_forms_live(&p->forms, err);
     if (s == SODET_OK)
         s = emit(p, err);
     if (s == SODET_OK)
-        s = export_buffers(p, out, err);
+        s = sd_forms_export(&p->forms, out, err);
+    out->handle = p;
+    out->describe = describe;
     if (s != SODET_OK)
         cuda_release_plan(p);
     return s;

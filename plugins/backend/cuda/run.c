@@ -14,38 +14,13 @@ typedef struct cuda_program {
     struct cuda_program *next; /* of the device's */
 } cuda_program;
 
-static void resolve(cuda_plan *p, const sodet_binding *b)
-{
-    for (uint64_t i = 1; i < p->n_places; i++) {
-        cuda_place_info *at = &p->place[i];
-        char *base = NULL;
-        switch (at->in) {
-        case CUDA_IN_BUFFER:
-            base = (char *)(p->buffer[at->index].lifetime == SODET_LIFE_RUN ? b->work : b->own) + p->out[at->index].offset;
-            break;
-        case CUDA_IN_PARAM:
-            base = b->param;
-            break;
-        case CUDA_IN_FROZEN:
-            base = b->frozen;
-            break;
-        case CUDA_IN_GRAD:
-            base = b->grad;
-            break;
-        default:
-            base = b->state[at->index];
-        }
-        at->address = base + at->offset;
-    }
-}
-
 static void set_addresses(const cuda_plan *p, const cuda_steps *list)
 {
     for (uint64_t i = 0; i < list->n; i++) {
         cuda_step *s = &list->step[i];
         for (uint32_t k = 0; k < s->call.n_in + s->call.n_out; k++)
-            s->tensor[k].data = s->tensor_place[k] ? p->place[s->tensor_place[k]].address : NULL;
-        s->call.scratch = s->scratch ? p->place[s->scratch].address : NULL;
+            s->tensor[k].data = s->tensor_place[k] ? p->forms.place[s->tensor_place[k]].address : NULL;
+        s->call.scratch = s->scratch ? p->forms.place[s->scratch].address : NULL;
     }
 }
 
@@ -53,9 +28,9 @@ static sodet_status write_constants(cuda_program *g, sodet_err *err)
 {
     const cuda_plan *p = g->plan;
     sodet_status s = SODET_OK;
-    for (uint64_t i = 1; s == SODET_OK && i < p->n_places; i++) {
-        const cuda_place_info *at = &p->place[i];
-        const cuda_buffer *b = at->in == CUDA_IN_BUFFER ? &p->buffer[at->index] : NULL;
+    for (uint64_t i = 1; s == SODET_OK && i < p->forms.n_places; i++) {
+        const sd_place_info *at = &p->forms.place[i];
+        const sd_form_buffer *b = at->in == SD_IN_BUFFER ? &p->forms.buffer[at->index] : NULL;
         if (b && b->constant && !at->offset)
             s = cuda_upload(g->device, at->address, 0, b->constant, b->bytes, err);
     }
@@ -95,14 +70,14 @@ sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, v
     p->references++;
     g->next = g->device->programs;
     g->device->programs = g;
-    g->address = sd_alloc(p->n_values + 1, sizeof *g->address);
+    g->address = sd_alloc(p->forms.n_values + 1, sizeof *g->address);
     s = g->address ? make_events(g, err) : cuda_out_of_memory(err);
     if (s == SODET_OK) {
-        resolve(p, b);
+        sd_forms_resolve(&p->forms, b);
         set_addresses(p, &p->steps[0]);
         set_addresses(p, &p->steps[1]);
-        for (uint32_t v = 1; v <= p->n_values; v++)
-            g->address[v] = p->place[p->value[v].place[CUDA_PLAIN]].address;
+        for (uint32_t v = 1; v <= p->forms.n_values; v++)
+            g->address[v] = p->forms.place[p->forms.value[v].place[CUDA_PLAIN]].address;
         s = write_constants(g, err);
     }
     if (s != SODET_OK) {
@@ -137,7 +112,7 @@ void cuda_unbind(void *program)
 void *cuda_address(void *program, sodet_value v)
 {
     cuda_program *g = program;
-    return v.id && v.id <= g->plan->n_values ? g->address[v.id] : NULL;
+    return v.id && v.id <= g->plan->forms.n_values ? g->address[v.id] : NULL;
 }
 
 static sodet_status run_collective(cuda_program *g, const cuda_step *s, sodet_err *err)
@@ -183,19 +158,19 @@ static sodet_status run_step(cuda_program *g, cuda_step *s, const sodet_run *r, 
         e = (cudaError_t)s->kernel->launch(&s->call, d->stream);
         break;
     case CUDA_CONV: {
-        const dnn_tensors t = {.x = p->place[s->x].address,
-                               .w = p->place[s->w].address,
-                               .y = p->place[s->y].address,
-                               .bias = p->place[s->bias].address,
-                               .residual = p->place[s->residual].address,
+        const dnn_tensors t = {.x = p->forms.place[s->x].address,
+                               .w = p->forms.place[s->w].address,
+                               .y = p->forms.place[s->y].address,
+                               .bias = p->forms.place[s->bias].address,
+                               .residual = p->forms.place[s->residual].address,
                                .workspace = s->call.scratch};
         return dnn_plan_run(&d->conv[s->conv].plan, &t, err);
     }
     case CUDA_ZERO:
-        e = cudaMemsetAsync(p->place[s->to].address, 0, s->bytes, d->stream);
+        e = cudaMemsetAsync(p->forms.place[s->to].address, 0, s->bytes, d->stream);
         break;
     case CUDA_COPY:
-        e = cudaMemcpyAsync(p->place[s->to].address, p->place[s->from].address, s->bytes, cudaMemcpyDeviceToDevice, d->stream);
+        e = cudaMemcpyAsync(p->forms.place[s->to].address, p->forms.place[s->from].address, s->bytes, cudaMemcpyDeviceToDevice, d->stream);
         break;
     case CUDA_COLLECTIVE:
         return run_collective(g, s, err);
