@@ -258,6 +258,8 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     if (status == SODET_OK && batch > 65536)
         status = SODET_FAIL(err, SODET_E_INVALID, "--batch %" PRIu64 ": at most 65536", batch);
     s.batch = (uint32_t)batch;
+    if (status == SODET_OK && sd_cli_flag(cli, "--plan") && sd_cli_flag(cli, "--no-plan"))
+        status = SODET_FAIL(err, SODET_E_INVALID, "--plan and --no-plan: one of them, please");
     if (status == SODET_OK)
         status = sd_cli_network_open(cli, &s.net, err);
     if (status == SODET_OK)
@@ -282,14 +284,16 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     return status;
 }
 
-static const sd_flag flags[] = {{"--batch", "N", "pictures of the inference plan, and what layers are counted for (1)"},
-                                {"--classes", "N", "number of classes, where neither [data] classes nor the data say it"},
-                                {"--no-plan", NULL, "the network alone: no device is opened"},
-                                {0}};
+static const sd_flag flags[] = {
+    {"--batch", "N", "pictures of the inference plan, and what layers are counted for (1)"},
+    {"--classes", "N", "number of classes, where neither [data] classes nor the data say it"},
+    {"--plan", NULL, "also the memory it will take, which is planned and not allocated (done unless --no-plan)"},
+    {"--no-plan", NULL, "the network alone: no device is opened"},
+    {0}};
 const sd_command sd_cmd_summary;
 const sd_command sd_cmd_summary = {
     .name = "summary",
-    .synopsis = "x.ini [section.key=value ...] [--batch N] [--classes N] [--no-plan] [--verbose] [--json]",
+    .synopsis = "x.ini [section.key=value ...] [--batch N] [--classes N] [--plan | --no-plan] [--verbose] [--json]",
     .summary = "the network, layer by layer, and the memory it is planned to take",
     .help =
         "One line per layer: path, operator (*N: used N times), output without the batch, parameters, multiply-adds. Operators without a\n"

@@ -63,6 +63,10 @@ run summary "$conf/tinyssd_shapes.ini" $small run.devices=ref:x2 optimizer.accum
 is_code 0
 out_has "memory on each device, as on ref:0"; out_has "training, batch 2: "
 
+both=$out
+run summary "$conf/tinyssd_shapes.ini" $small run.devices=ref:x2 optimizer.accumulate=2 optimizer.ema=0.9 --plan; is_code 0
+checks=$((checks + 1)); [ "$out" = "$both" ] || bad "--plan prints something else"
+run summary "$conf/tinyssd_shapes.ini" --plan --no-plan; refused "one of them"
 run summary; refused "which configuration?"
 run summary none.ini; refused "none.ini"
 run summary "$conf/tinyssd_shapes.ini" run.devices=none; refused "no plugin backend/none.so"
@@ -71,4 +75,4 @@ run summary "$conf/tinyssd_shapes.ini" --classes many; refused "--classes many"
 run summary "$conf/tinyssd_shapes.ini" input.size=7x7 --no-plan; is_code 2
 run summary "$conf/tinyssd_shapes.ini" more.txt; refused "more.txt"
 run summary "$conf/retinanet_r50_fpn_coco.ini" --no-plan; refused "the number of classes is needed (--classes N"
-finish 40
+finish 43
