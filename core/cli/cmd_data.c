@@ -228,7 +228,7 @@ const sd_command sd_cmd_data = {
         "picture, sizes that differ, unknown classes, one file twice in a set, one content in both sets. Notes: boxes over the edge, tiny "
         "or\n"
         "very long ones, the same box or content twice, empty pictures, classes without objects, similar class names, EXIF orientations.\n"
-        "What [data] broken, unknown_class, bad_box or outside = skip leaves out on purpose is a note too.\n"
+        "What [data] bad_files = skip, unknown_class = skip or bad_boxes = drop leaves out on purpose is a note too.\n"
         "stats counts: pictures, boxes, boxes and pictures of each class, boxes in a picture, sizes in the network's input (behind the "
         "chain\n"
         "of [transform] val) and by COCO's bounds, shapes; --out FILE.png draws it. No picture is decoded.\n"

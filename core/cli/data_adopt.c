@@ -330,7 +330,7 @@ static void close_sets(adopt *a)
 static sodet_status open_set(adopt *a, uint32_t set, const char *const *names, uint32_t n, const char *rules, sodet_err *err)
 {
     sd_text text = {0};
-    sd_text_printf(&text, "[run]\nname = adopt\n[data]\nbroken = skip\n%strain = %s\nval = %s\n", rules, a->n[VAL] ? "train" : "all",
+    sd_text_printf(&text, "[run]\nname = adopt\n[data]\nbad_files = skip\n%strain = %s\nval = %s\n", rules, a->n[VAL] ? "train" : "all",
                    a->n[VAL] ? "val" : "all");
     sections(a, a->folder, &text);
     sodet_status status = text.failed ? SODET_FAIL(err, SODET_E_MEMORY, "no memory")
@@ -632,7 +632,7 @@ static sodet_status write_ini(adopt *a, const char *const list[2], sodet_err *er
         sd_layout_ini_value(&ini, i ? "val_list" : "train_list", last ? last + 1 : list[i]);
     }
     if (skipped)
-        sd_text_printf(&ini, "; %llu could not be read\nbroken = skip\n", (unsigned long long)skipped);
+        sd_text_printf(&ini, "; %llu could not be read\nbad_files = skip\n", (unsigned long long)skipped);
     sd_layout_classes(&ini, classes, file && strrchr(file, '/') ? strrchr(file, '/') + 1 : file ? file : "", &needs_file);
     sections(a, a->shown, &ini);
     detector(a, c->images, &ini);

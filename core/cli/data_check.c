@@ -12,13 +12,12 @@
 static uint32_t allowed(const sd_config *cfg)
 {
     static const struct {
-        const char *key;
+        const char *key, *word;
         uint32_t kinds;
     } rows[] = {
-        {"broken", 1u << SD_CHECK_MISSING | 1u << SD_CHECK_UNDECODABLE | 1u << SD_CHECK_ANNOTATION},
-        {"unknown_class", 1u << SD_CHECK_UNKNOWN_CLASS},
-        {"bad_box", 1u << SD_CHECK_NOT_FINITE | 1u << SD_CHECK_NO_AREA},
-        {"outside", 1u << SD_CHECK_OUTSIDE},
+        {"bad_files", "skip", 1u << SD_CHECK_MISSING | 1u << SD_CHECK_UNDECODABLE | 1u << SD_CHECK_ANNOTATION},
+        {"unknown_class", "skip", 1u << SD_CHECK_UNKNOWN_CLASS},
+        {"bad_boxes", "drop", 1u << SD_CHECK_NOT_FINITE | 1u << SD_CHECK_NO_AREA | 1u << SD_CHECK_OUTSIDE},
     };
     const sd_data_cfg *data = &sd_config_core(cfg)->data;
     bool same = data->train.n == data->val.n && !data->train_list && !data->val_list;
@@ -27,7 +26,7 @@ static uint32_t allowed(const sd_config *cfg)
     uint32_t out = same ? 1u << SD_CHECK_LEAK : 0; /* val = train, in so many words */
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *text = sd_config_text(cfg, "data", rows[i].key);
-        out |= text && strcmp(text, "skip") == 0 ? rows[i].kinds : 0;
+        out |= text && strcmp(text, rows[i].word) == 0 ? rows[i].kinds : 0;
     }
     return out;
 }
@@ -186,8 +185,8 @@ sodet_status sd_data_check(sd_cli *cli, sodet_err *err)
     status = sd_check_run(&config, &found, err);
     sd_cli_progress(cli, 0, 0);
     if (status == SODET_OK) {
-        const char *outside = sd_config_text(sets.cfg, "data", "outside");
-        found.finding[SD_CHECK_OVER_EDGE].error = outside && strcmp(outside, "stop") == 0;
+        const char *bad_boxes = sd_config_text(sets.cfg, "data", "bad_boxes");
+        found.finding[SD_CHECK_OVER_EDGE].error = bad_boxes && strcmp(bad_boxes, "fail") == 0;
         for (uint32_t k = 0; k < SD_CHECK_KINDS; k++) {
             count[found.finding[k].error] += found.finding[k].count;
             n_kinds[found.finding[k].error] += found.finding[k].count > 0;

@@ -4,8 +4,8 @@
 
 static const char *const precisions[] = {"fp32", "bf16", "fp16", "mixed", NULL};
 static const char *const channels[] = {"rgb", "bgr", "grey", NULL};
-static const char *const broken[] = {"stop", "skip", NULL};
-static const char *const outsides[] = {"clip", "skip", "stop", NULL};
+static const char *const fail_or_skip[] = {"fail", "skip", NULL};
+static const char *const bad_boxes[] = {"fail", "drop", "clip", NULL};
 static const char *const lasts[] = {"keep", "drop", "wrap", NULL};
 static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
 static const char *const pixel_places[] = {"host", "device", NULL};
@@ -51,12 +51,12 @@ static const sodet_opt data_opts[] = {
     SODET_OPT_UINT(sd_data_cfg, workers, "2", 1, 1024, "loader threads; the batches do not depend on it"),
     SODET_OPT_UINT(sd_data_cfg, queue, "4", 1, 1024, "batches kept ready"),
     SODET_OPT_STRINGS(sd_data_cfg, classes, NULL, 0, "names, or @file with one a line; default: the dataset's own"),
-    SODET_OPT_ENUM(sd_data_cfg, broken, "stop", broken, "what a picture or annotation that cannot be read does"),
-    SODET_OPT_ENUM(sd_data_cfg, unknown_class, "stop", broken,
+    SODET_OPT_ENUM(sd_data_cfg, bad_files, "fail", fail_or_skip, "what a picture or annotation that cannot be read does"),
+    SODET_OPT_ENUM(sd_data_cfg, unknown_class, "fail", fail_or_skip,
                    "what an object does whose class is not in the list; skipped ones are counted"),
-    SODET_OPT_ENUM(sd_data_cfg, bad_box, "skip", broken, "what a box without area does; skipped ones are counted"),
-    SODET_OPT_ENUM(sd_data_cfg, outside, "clip", outsides,
-                   "what a box does that reaches over the picture's edge by more than half a pixel; skipped ones are counted"),
+    SODET_OPT_ENUM(sd_data_cfg, bad_boxes, "clip", bad_boxes,
+                   "what a box does that has no area or reaches over the picture's edge by more than half a pixel: clip leaves out the "
+                   "former, drop both; what is left out is counted"),
     SODET_OPT_BOOL(sd_data_cfg, drop_empty, "no", "leave out pictures without objects"),
     SODET_OPT_BOOL(sd_data_cfg, ignore_orientation, "no",
                    "do not turn pictures as their EXIF tag says: for labels made on the stored pixels"),

@@ -30,22 +30,23 @@ typedef struct sd_input_cfg {
     uint32_t pad_to;             /* width and height of a batch are multiples of this */
 } sd_input_cfg;
 
-enum { SD_BROKEN_STOP, SD_BROKEN_SKIP };
+enum { SD_BAD_FAIL, SD_BAD_SKIP };
+enum { SD_BOXES_FAIL, SD_BOXES_DROP, SD_BOXES_CLIP };
 enum { SD_LAST_KEEP, SD_LAST_DROP, SD_LAST_WRAP };
 enum { SD_DIFFICULT_KEEP, SD_DIFFICULT_IGNORE, SD_DIFFICULT_DROP };
 enum { SD_PIXELS_HOST, SD_PIXELS_DEVICE };
 typedef struct sd_data_cfg {
-    sodet_string_list train, val;      /* labels of [dataset.<label>] sections */
-    uint32_t workers;                  /* loader threads */
-    uint32_t queue;                    /* closed batches kept ready */
-    sodet_string_list classes;         /* names, or one "@file" (see sd_config_path); empty: the dataset's */
-    uint32_t broken;                   /* SD_BROKEN_*: a picture or annotation that cannot be read */
-    uint32_t unknown_class, bad_box;   /* SD_BROKEN_*: an object of a class that is not in the list; a box without area */
-    uint32_t outside;                  /* index: clip, skip, stop: a box that reaches over the picture's edge */
-    uint32_t drop_empty;               /* pictures without objects are left out */
-    uint32_t ignore_orientation;       /* pictures are not turned as their EXIF tag says */
-    uint64_t max_pixels;               /* of a picture; larger ones are refused before memory is taken */
-    uint32_t shuffle;                  /* training order */
+    sodet_string_list train, val; /* labels of [dataset.<label>] sections */
+    uint32_t workers;             /* loader threads */
+    uint32_t queue;               /* closed batches kept ready */
+    sodet_string_list classes;    /* names, or one "@file" (see sd_config_path); empty: the dataset's */
+    uint32_t bad_files,
+        unknown_class;           /* SD_BAD_*: pictures and annotations that cannot be read; objects of a class that is not in the list */
+    uint32_t bad_boxes;          /* SD_BOXES_*: boxes without area (clip: left out), or over the picture's edge */
+    uint32_t drop_empty;         /* pictures without objects are left out */
+    uint32_t ignore_orientation; /* pictures are not turned as their EXIF tag says */
+    uint64_t max_pixels;         /* of a picture; larger ones are refused before memory is taken */
+    uint32_t shuffle;            /* training order */
     uint32_t train_limit, val_limit;   /* use the first n samples; 0: all */
     uint32_t overfit;                  /* n > 0: train and val are the first n training samples, both through [transform] val */
     const char *train_list, *val_list; /* files of sample ids: only these are used; NULL: all */

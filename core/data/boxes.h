@@ -18,7 +18,7 @@ typedef struct sd_boxes {
     uint32_t *canvas;          /* [n_items] index of its size */
     sd_canvas_size *canvases;
     uint32_t n_canvases;
-    uint64_t outside, unread; /* boxes with nothing in their picture; pictures whose size cannot be read ([data] broken = skip) */
+    uint64_t outside, unread; /* boxes with nothing in their picture; pictures whose size cannot be read ([data] bad_files = skip) */
 } sd_boxes;
 
 /* config: data set, links without chance and input, as for data/frame.h. */

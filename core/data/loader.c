@@ -66,7 +66,8 @@ static void say_what_helps(sodet_err *err)
 {
     const size_t end = err ? strlen(err->text) : 0;
     if (err)
-        snprintf(err->text + end, sizeof err->text - end, "; sodet data check lists all that is wrong, [data] broken = skip leaves it out");
+        snprintf(err->text + end, sizeof err->text - end,
+                 "; sodet data check lists all that is wrong, [data] bad_files = skip leaves it out");
 }
 
 static sodet_status load_row(sd_loader *l, sd_worker *w, const slot *s, uint64_t *sample, uint64_t repeat, uint32_t *missing,

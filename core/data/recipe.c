@@ -105,10 +105,12 @@ sd_data_rules sd_recipe_rules(const sd_config *cfg, uint32_t which)
 {
     const sd_data_cfg *data = &sd_config_core(cfg)->data;
     bool train = trains_on(data, which);
-    return (sd_data_rules){.unknown_class = data->unknown_class == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
-                           .bad_box = data->bad_box == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
-                           .outside = data->outside,
-                           .bad_file = data->broken == SD_BROKEN_SKIP ? SD_SKIP : SD_STOP,
+    static const uint32_t outside[] = {
+        [SD_BOXES_FAIL] = SD_OUTSIDE_STOP, [SD_BOXES_DROP] = SD_OUTSIDE_SKIP, [SD_BOXES_CLIP] = SD_OUTSIDE_CLIP};
+    return (sd_data_rules){.unknown_class = data->unknown_class == SD_BAD_SKIP ? SD_SKIP : SD_STOP,
+                           .bad_box = data->bad_boxes == SD_BOXES_FAIL ? SD_STOP : SD_SKIP,
+                           .outside = outside[data->bad_boxes],
+                           .bad_file = data->bad_files == SD_BAD_SKIP ? SD_SKIP : SD_STOP,
                            .drop_empty = data->drop_empty,
                            .ignore_orientation = data->ignore_orientation,
                            .max_pixels = data->max_pixels,

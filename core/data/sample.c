@@ -164,7 +164,7 @@ sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, so
     }
     bool finite = isfinite(b.x1) && isfinite(b.y1) && isfinite(b.x2) && isfinite(b.y2);
     if (!finite || !(b.x2 > b.x1) || !(b.y2 > b.y1)) {
-        snprintf(sentence, sizeof sentence, "%s: object %u (%s): box %g %g %g %g %s; correct it, or set bad_box = skip", where(s), k,
+        snprintf(sentence, sizeof sentence, "%s: object %u (%s): box %g %g %g %g %s; correct it, or set bad_boxes = drop", where(s), k,
                  trimmed, (double)b.x1, (double)b.y1, (double)b.x2, (double)b.y2, finite ? "has no area" : "is not finite");
         return refuse(s, SD_NOTE_BAD_BOX, s->rules->bad_box, trimmed, &b, sentence, err);
     }
@@ -198,7 +198,7 @@ sodet_status sd_sample_apply_edges(sodet_sample *s, uint32_t width, uint32_t hei
         const char *name = s->classes->names[o.label];
         snprintf(sentence, sizeof sentence,
                  "%s: %.100s: box %g %g %g %g reaches over the edge of a picture of %ux%u; correct it, or set "
-                 "outside = clip or skip",
+                 "bad_boxes = clip or drop",
                  where(s), name, (double)o.box.x1, (double)o.box.y1, (double)o.box.x2, (double)o.box.y2, width, height);
         sodet_status status = refuse(s, SD_NOTE_OUTSIDE, s->rules->outside, name, &o.box, sentence, err);
         if (status != SODET_OK)

@@ -18,7 +18,7 @@ typedef struct sd_infer_config {
 sodet_status sd_infer_open(const sd_infer_config *config, sd_infer **out, sodet_err *err);
 void sd_infer_close(sd_infer *f); /* before the pool; accepts NULL */
 
-/* One picture's detections, scores falling; valid for the call. Not called for one that could not be read (broken = skip). */
+/* One picture's detections, scores falling; valid for the call. Not called for one that could not be read (bad_files = skip). */
 typedef sodet_status sd_infer_put(void *context, const sd_batch_item *item, const sodet_detection *detections, uint64_t n, sodet_err *err);
 typedef struct sd_infer_stats {
     uint64_t done, of, missing; /* pictures */

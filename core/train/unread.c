@@ -1,4 +1,4 @@
-/* Pictures that could not be read under [data] broken = skip: gathered batch by batch, told when their epoch ends. What stands in their place
+/* Pictures that could not be read under [data] bad_files = skip: gathered batch by batch, told when their epoch ends. What stands in their place
  * was decided by (seed, epoch, sample), so the list does not depend on loader threads. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -67,7 +67,7 @@ printf '0 0.01 0.5 0.1 0.1\r\n' >"$dir/again/labels/train/train_000002.txt"
 run data adopt again --output broken.ini
 expect "a broken folder" 0 "2 images skipped: "
 expect "a broken folder" 0 "1 box reaches over the picture's edge"
-grep -q "^broken = skip" "$dir/broken.ini" || { echo "broken.ini does not skip"; failed=1; }
+grep -q "^bad_files = skip" "$dir/broken.ini" || { echo "broken.ini does not skip"; failed=1; }
 run data check broken.ini
 expect "check of a broken folder" 0 ", 0 broken"
 echo "no such picture" >>"$dir/broken-val.txt"

@@ -144,7 +144,7 @@ run data check faults.ini --split vla
 expect "no such set" 2 "--split vla: expected train or val"
 
 # What the configuration passes over is a note; what it refuses is an error.
-run data check faults.ini --json data.bad_box=skip data.broken=skip data.unknown_class=skip data.outside=skip
+run data check faults.ini --json data.bad_boxes=drop data.bad_files=skip data.unknown_class=skip
 kind missing false 1
 kind undecodable false 1
 kind unknown_class false 1
@@ -152,7 +152,7 @@ kind not_finite false 1
 kind no_area false 2
 kind outside false 1
 kind size true 2
-run data check faults.ini --json data.outside=stop
+run data check faults.ini --json data.bad_boxes=fail
 kind over_edge true 1
 run data check faults.ini --json data.ignore_orientation=yes
 kind orientation false 2 'sodet leaves them as stored'

@@ -1,4 +1,4 @@
-/* Boxes that reach over their picture's edge under [data] outside = clip, skip and stop, where the annotation tells the size and where only
+/* Boxes that reach over their picture's edge under [data] bad_boxes = clip, drop and fail, where the annotation tells the size and where only
  * the picture does. */
 #include "files.h"
 
@@ -70,7 +70,7 @@ int main(void)
             CHECK_FAILS(open_set(&s, true, SD_OUTSIDE_STOP), SODET_E_INVALID, "a.png: dog: box -5 10 15 30 reaches over the edge");
         } else {
             CHECK_OK(open_set(&s, false, SD_OUTSIDE_STOP));
-            CHECK_FAILS(sd_dataset_load(s.d, 0, s.s, &err), SODET_E_INVALID, "set outside = clip or skip");
+            CHECK_FAILS(sd_dataset_load(s.d, 0, s.s, &err), SODET_E_INVALID, "set bad_boxes = clip or drop");
         }
         close_set(&s);
     }

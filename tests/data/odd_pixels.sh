@@ -16,11 +16,11 @@ train() { # csv, arguments
         "run.output=$1" --max-steps 3 "${@:2}"
 }
 train good; is_code 0; err_has "each of 0.01 MiB at most"
-train claims; refused "claims.ppm: claims 3000x2000 pixels, more than the limit of 1000000" "[data] broken = skip leaves it out"
-train text; refused "text.ppm: " "[data] broken = skip leaves it out"
+train claims; refused "claims.ppm: claims 3000x2000 pixels, more than the limit of 1000000" "[data] bad_files = skip leaves it out"
+train text; refused "text.ppm: " "[data] bad_files = skip leaves it out"
 checks=$((checks + 1)); [ ! -e claims ] && [ ! -e text ] || bad "a run that was refused has left a folder"
-train claims data.broken=skip; is_code 0; err_has "each of 0.01 MiB at most"
-train text data.broken=skip; is_code 0; err_has "each of 0.01 MiB at most"
+train claims data.bad_files=skip; is_code 0; err_has "each of 0.01 MiB at most"
+train text data.bad_files=skip; is_code 0; err_has "each of 0.01 MiB at most"
 # Whoever raises the limit is told which picture it is.
 train claims data.max_pixels=10000000 train.batch=400000 run.output=more; refused "400000 pictures of up to 17 MiB (claims" "set pixels = host"
 finish 19

@@ -36,7 +36,7 @@ echo "no picture" >"$dir/files/bad.png"
 echo 'files/bad.png,0,0,8,8,a' >>"$dir/y.csv"
 run data stats x.ini --json
 expect "an unreadable size" 1 "bad.png"
-run data stats x.ini --json data.broken=skip
+run data stats x.ini --json data.bad_files=skip
 expect "an unreadable size that is passed over" 0 '"unread": 1'
 [ $failed = 0 ] && echo "stats: all as expected"
 exit $failed
