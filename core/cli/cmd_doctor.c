@@ -12,6 +12,7 @@
 
 #include "core/base/parallel.h"
 #include "core/cli/cli.h"
+#include "core/data/send.h"
 #include "core/device/pool.h"
 #include "core/plugin/plugin.h"
 #include "core/report/build.h"
@@ -306,6 +307,20 @@ static void look_at_plugins(doctor *d)
         none ? "install sodet's plugins, or name their folder: --plugin-dir DIR, SODET_PLUGIN_PATH" : "");
 }
 
+/* Of a backend that decodes JPEGs if a library is there for it. */
+static void look_at_decoder(doctor *d, const char *backend, sd_device_pool *pool)
+{
+    char title[100];
+    sodet_err err = SODET_ERR_INIT;
+    if (!sd_device_pool_replica(pool, 0)->ops->decode)
+        return;
+    snprintf(title, sizeof title, "device %.60s/jpeg", backend);
+    if (sd_send_ready(pool, true, &err) == SODET_OK)
+        say(d, OK, title, "decodes JPEGs: [data] decode = nvjpeg with pixels = device", "");
+    else
+        say(d, NOTE, title, err.text, "nothing, unless a run is to decode JPEGs on the device");
+}
+
 /* Opening a device is what finds the faults of its library: the backend cpu tests itself then. */
 static void look_at_devices(doctor *d)
 {
@@ -331,6 +346,8 @@ static void look_at_devices(doctor *d)
             : everywhere  ? BAD
                           : NOTE,
             title, found, s == SODET_OK ? "" : "use another of the devices: run.devices=NAME");
+        if (s == SODET_OK)
+            look_at_decoder(d, d->backends[i], pool);
         sd_device_pool_close(pool);
         sd_config_close(cfg);
     }

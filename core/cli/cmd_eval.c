@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/cli/trained.h"
+#include "core/data/send.h"
 #include "core/eval/validate.h"
 
 /* As many threads as [run] threads says, or as the process may run on. */
@@ -125,6 +126,8 @@ static sodet_status run_network(sd_cli *cli, const char *weights, sodet_err *err
         s = sd_cli_open_trained(cli, weights, set_evaluators, &cfg, &net, err);
     if (s == SODET_OK)
         s = sd_validation_open(cfg, net.classes.names, net.classes.n, &v, err);
+    if (s == SODET_OK)
+        s = sd_send_ready(net.pool, sd_config_core(cfg)->data.decode == SD_DECODE_NVJPEG, err);
     if (s == SODET_OK) {
         cli->started = true;
         s = sd_validation_run(v, net.infer, out, progress, cli, &stats, err);

@@ -9,6 +9,7 @@ static const char *const bad_boxes[] = {"fail", "drop", "clip", NULL};
 static const char *const lasts[] = {"keep", "drop", "wrap", NULL};
 static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
 static const char *const pixel_places[] = {"host", "device", NULL};
+static const char *const decoders[] = {"host", "nvjpeg", NULL};
 static const char *const norms[] = {"sync", "local", "frozen", NULL};
 static const char *const inits[] = {"xavier", "he", "he_fan_in", "torch", NULL};
 static const char *const optimizers[] = {"sgd", "adam", "adamw", NULL};
@@ -80,6 +81,10 @@ static const sodet_opt data_opts[] = {
         sd_data_cfg, pixels, "host", pixel_places,
         "who crops, changes colours, resizes and normalises in training and evaluation: loader threads, or the device, which then "
         "has room for a batch of the largest picture; the same chance, boxes equal, pixels within 0.005 grey levels"),
+    SODET_OPT_ENUM(
+        sd_data_cfg, decode, "host", decoders,
+        "who decodes JPEGs in training and evaluation: loader threads, by libjpeg-turbo, or with pixels = device NVIDIA's GPUs, by nvJPEG, "
+        "whose pixels are a few grey levels off; other pictures, CMYK and what an EXIF tag turns stay with the host"),
 };
 static const sodet_opt eval_opts[] = {
     SODET_OPT_STRINGS(sd_eval_cfg, evaluators, "voc", 0, "labels of [evaluator.<label>] sections"),

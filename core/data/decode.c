@@ -99,8 +99,12 @@ sodet_status sd_decode_size(const char *name, const uint8_t *bytes, uint64_t n, 
     if (n == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: the file is empty", name);
     if (is_jpeg(bytes, n)) {
-        if (!sd_jpeg_size(bytes, n, width, height, orientation))
+        sd_jpeg_head head;
+        if (!sd_jpeg_look(bytes, n, false, &head))
             return SODET_FAIL(err, SODET_E_INVALID, "%s: a damaged JPEG: it has no frame header", name);
+        *width = head.width;
+        *height = head.height;
+        *orientation = head.orientation;
     } else if (is_png(bytes, n)) {
         if (n >= 24) { /* the first chunk is IHDR, which begins with width and height */
             *width = u32(bytes + 16);
@@ -143,8 +147,61 @@ sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const
     return SODET_OK;
 }
 
-sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
-                            sd_pixels *turned, sodet_err *err)
+/* ---- which pictures a device's decoder gets ---- */
+
+/* Scans of a progressive JPEG, as far as SD_JPEG_SCANS. */
+static uint32_t count_scans(const uint8_t *bytes, uint64_t n)
+{
+    uint32_t scans = 0;
+    for (const uint8_t *p = bytes, *end = bytes + n; scans <= SD_JPEG_SCANS && (p = memchr(p, 0xff, (size_t)(end - p))) != NULL; p++)
+        scans += p + 1 < end && p[1] == 0xda;
+    return scans;
+}
+
+static bool has_end(const uint8_t *bytes, uint64_t n)
+{
+    for (uint64_t i = n; i >= 2; i--)
+        if (bytes[i - 1] == 0xd9 && bytes[i - 2] == 0xff)
+            return true;
+    return false;
+}
+
+/* Luma by samples of chroma, which has one: 4:4:4, 4:2:2, 4:2:0, 4:4:0, 4:1:1, 4:1:0 (CUDA documentation, nvJPEG). */
+static bool sampling_is_known(const sd_jpeg_head *h)
+{
+    static const uint8_t luma[] = {0x11, 0x21, 0x22, 0x12, 0x41, 0x42};
+    return h->components == 1 ? h->sampling[0] == 0x11
+                              : (h->sampling[1] == 0x11 && h->sampling[2] == 0x11 && memchr(luma, h->sampling[0], sizeof luma));
+}
+
+const char *sd_decode_by_host(const uint8_t *bytes, uint64_t n, bool ignore_orientation, uint32_t *width, uint32_t *height)
+{
+    enum { BASELINE = 0xc0, PROGRESSIVE = 0xc2 };
+    sd_jpeg_head h;
+    if (!is_jpeg(bytes, n))
+        return "is no JPEG";
+    if (!sd_jpeg_look(bytes, n, true, &h) || !h.width || !h.height || !has_end(bytes + h.data, n - h.data))
+        return "is damaged or cut short";
+    if (h.orientation != 1 && !ignore_orientation)
+        return "is turned upright by its EXIF tag";
+    if (h.components == 4)
+        return "is CMYK or YCCK";
+    if (h.bits != 8 || (h.frame != BASELINE && h.frame != PROGRESSIVE))
+        return "is a JPEG neither baseline nor progressive, of 8 bits";
+    if ((h.components != 1 && h.components != 3) || (h.components == 3 && (h.untransformed || memcmp(h.id, "RGB", 3) == 0)))
+        return "is a JPEG of other colours than grey and Y Cb Cr";
+    if (!sampling_is_known(&h))
+        return "is a JPEG of a rare sampling";
+    if (!h.tables)
+        return "is a JPEG without Huffman tables of its own";
+    if (h.frame == PROGRESSIVE && count_scans(bytes, n) > SD_JPEG_SCANS)
+        return "is a JPEG of very many scans";
+    *width = h.width;
+    *height = h.height;
+    return NULL;
+}
+
+sodet_status sd_decode_read(const char *path, uint8_t **bytes, uint64_t *capacity, uint64_t *size, sodet_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (fd < 0)
@@ -167,5 +224,14 @@ sodet_status sd_decode_file(const char *path, const sd_decode_options *options, 
         n += (uint64_t)got;
     }
     close(fd);
+    *size = n;
+    return status;
+}
+
+sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
+                            sd_pixels *turned, sodet_err *err)
+{
+    uint64_t n;
+    sodet_status status = sd_decode_read(path, bytes, capacity, &n, err);
     return status == SODET_OK ? sd_decode(path, *bytes, n, options, out, turned, err) : status;
 }

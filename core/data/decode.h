@@ -25,7 +25,9 @@ typedef struct sd_decode_options {
 /* name: the file's, for messages. turned: scratch for pictures that have to be turned. */
 sodet_status sd_decode(const char *name, const uint8_t *bytes, uint64_t n, const sd_decode_options *options, sd_pixels *out,
                        sd_pixels *turned, sodet_err *err);
-/* A file read into *bytes (grows, used again), then decoded. */
+/* A picture's file into *bytes (grows, used again). */
+sodet_status sd_decode_read(const char *path, uint8_t **bytes, uint64_t *capacity, uint64_t *n, sodet_err *err);
+/* The same, then decoded. */
 sodet_status sd_decode_file(const char *path, const sd_decode_options *options, uint8_t **bytes, uint64_t *capacity, sd_pixels *out,
                             sd_pixels *turned, sodet_err *err);
 
@@ -33,12 +35,27 @@ sodet_status sd_decode_file(const char *path, const sd_decode_options *options, 
 sodet_status sd_decode_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation,
                             sodet_err *err);
 
+/* Why a picture stays with the host where a device decodes JPEGs: a phrase that follows "it is" or "it"; NULL: it is one for the device, of
+ * *width x *height. That takes baseline and progressive JPEGs of 8 bits, grey or Y Cb Cr, of a sampling that nvJPEG lists, upright, and with
+ * an end: libjpeg has the word on all others, whether it reads or refuses them. Only headers are looked at. */
+const char *sd_decode_by_host(const uint8_t *bytes, uint64_t n, bool ignore_orientation, uint32_t *width, uint32_t *height);
+
 /* ---- one file each: decode_jpeg.c, decode_png.c, decode_other.c ---- */
 sodet_status sd_decode_jpeg(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, uint32_t *orientation,
                             sodet_err *err);
 sodet_status sd_decode_png(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err);
 sodet_status sd_decode_other(const char *name, const uint8_t *bytes, uint64_t n, uint64_t max_pixels, sd_pixels *out, sodet_err *err);
-bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation); /* false: no frame header */
+typedef struct sd_jpeg_head {
+    uint32_t width, height, orientation;
+    uint32_t frame, bits, components; /* marker of the frame header: 0xc0 baseline, 0xc2 progressive */
+    uint8_t id[4], sampling[4];       /* of each component; sampling: 16 horizontal + vertical */
+    bool untransformed;               /* Adobe's segment says that colours are stored as they are */
+    bool tables;                      /* for Huffman's code */
+    uint64_t data;                    /* where the first scan begins; 0: not seen */
+} sd_jpeg_head;
+/* whole: on to the first scan, else to the frame header alone. false: that is not there. */
+bool sd_jpeg_look(const uint8_t *bytes, uint64_t n, bool whole, sd_jpeg_head *out);
+enum { SD_JPEG_SCANS = 500 }; /* of more than that no JPEG is decoded: a few kilobytes of progressive data can claim thousands */
 sodet_status sd_other_size(const char *name, const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, sodet_err *err);
 sodet_status sd_decode_too_large(const char *name, uint64_t width, uint64_t height, uint64_t max_pixels, sodet_err *err); /* the error */
 

@@ -9,8 +9,6 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-enum { MOST_SCANS = 500 };
-
 typedef struct handler {
     struct jpeg_error_mgr base;
     struct jpeg_progress_mgr progress;
@@ -49,9 +47,9 @@ static void silent(j_common_ptr c)
 
 static void watch(j_common_ptr c)
 {
-    if (c->is_decompressor && ((j_decompress_ptr)c)->input_scan_number > MOST_SCANS) {
+    if (c->is_decompressor && ((j_decompress_ptr)c)->input_scan_number > SD_JPEG_SCANS) {
         handler *h = (handler *)(void *)c->err;
-        snprintf(h->text, sizeof h->text, "more than %d scans", MOST_SCANS);
+        snprintf(h->text, sizeof h->text, "more than %d scans", SD_JPEG_SCANS);
         longjmp(h->back, 1);
     }
 }
@@ -85,11 +83,33 @@ static uint32_t exif_orientation(const uint8_t *p, size_t n)
     return 1;
 }
 
-/* Walks the segments to the frame header (ITU-T T.81, annex B): SOF0..SOF15 without DHT, JPG and DAC. */
-bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *height, uint32_t *orientation)
+/* Adobe Technical Note 5116: "Adobe", version, two flags, transform; 0: none. */
+static bool adobe_untransformed(const uint8_t *p, size_t n)
 {
-    enum { APP1 = 0xe1, SOF = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda };
-    *orientation = 1;
+    return n >= 12 && memcmp(p, "Adobe", 5) == 0 && p[11] == 0;
+}
+
+static bool frame_header(const uint8_t *p, size_t n, uint32_t marker, sd_jpeg_head *out)
+{
+    if (n < 6)
+        return false;
+    out->frame = marker;
+    out->bits = p[0];
+    out->height = u16(p + 1, false);
+    out->width = u16(p + 3, false);
+    out->components = p[5];
+    for (size_t c = 0; c < 4 && c < out->components && 6 + 3 * c + 3 <= n; c++) {
+        out->id[c] = p[6 + 3 * c];
+        out->sampling[c] = p[7 + 3 * c];
+    }
+    return true;
+}
+
+/* Walks the segments (ITU-T T.81, annex B); frame headers are SOF0..SOF15 without DHT, JPG and DAC. */
+bool sd_jpeg_look(const uint8_t *bytes, uint64_t n, bool whole, sd_jpeg_head *out)
+{
+    enum { APP1 = 0xe1, APP14 = 0xee, SOF = 0xc0, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda };
+    *out = (sd_jpeg_head){.orientation = 1};
     for (uint64_t at = 2; n >= 4 && at <= n - 4;) {
         uint32_t marker = bytes[at + 1];
         if (bytes[at] != 0xff || marker == 0xff) { /* what does not belong between markers is skipped, as libjpeg does; fill */
@@ -105,16 +125,23 @@ bool sd_jpeg_size(const uint8_t *bytes, uint64_t n, uint32_t *width, uint32_t *h
             at += 4;
             continue;
         }
-        if (marker == SOS || n - at - 2 < length)
+        if (n - at - 2 < length)
             return false;
-        if (marker == APP1 && *orientation == 1)
-            *orientation = exif_orientation(bytes + at + 4, length - 2);
+        if (marker == SOS) {
+            out->data = at;
+            return out->frame != 0;
+        }
+        const uint8_t *p = bytes + at + 4;
+        if (marker == APP1 && out->orientation == 1)
+            out->orientation = exif_orientation(p, length - 2);
+        if (marker == APP14)
+            out->untransformed = adobe_untransformed(p, length - 2);
+        out->tables |= marker == DHT;
         if ((marker & 0xf0) == SOF && marker != DHT && marker != JPG && marker != DAC) {
-            if (length < 8)
+            if (!frame_header(p, length - 2, marker, out))
                 return false;
-            *height = u16(bytes + at + 5, false);
-            *width = u16(bytes + at + 7, false);
-            return true;
+            if (!whole)
+                return true;
         }
         at += 2 + (uint64_t)length;
     }

@@ -11,6 +11,7 @@
 #include "core/base/parallel.h"
 #include "core/data/pipeline.h"
 #include "core/data/sampler.h"
+#include "sodet/backend.h"
 #include "sodet/detection.h"
 #include "sodet/files.h"
 
@@ -22,8 +23,9 @@ typedef struct slot {
     uint32_t group, rows_taken, rows_done;
     const uint64_t *order, *repeat; /* of the slot's rows */
     uint64_t *samples, *repeats;    /* [batch] copies of the plan's */
-    sd_batch_picture *picture;      /* [rows], of pixels */
-    sd_pixels *pixels;
+    sd_batch_picture *picture;      /* [rows], of `held` */
+    sd_held *held;
+    sodet_coded *jpeg; /* [rows]: see sd_batch */
     uint64_t rows;
 } slot;
 
@@ -53,7 +55,7 @@ struct sd_loader {
     sodet_status status;
     sodet_err error;
     sd_loader_stats stats;
-    char first_skipped[sizeof(((sodet_err *)0)->text)];
+    char first_skipped[sizeof(((sodet_err *)0)->text)], first_by_host[sizeof(((sodet_err *)0)->text)];
 };
 
 static slot *slot_of(sd_loader *l, uint64_t batch)
@@ -133,28 +135,51 @@ static sodet_status fill_pixels(sd_loader *l, sd_worker *w, slot *s, uint32_t r,
         return SODET_OK;
     }
     sd_pixel_row row = {0};
-    sodet_status status = item->missing ? SODET_OK : sd_worker_pixel_row(w, b->width, b->height, &s->pixels[r], &row, err);
+    const char *name = sd_dataset_item(l->config.dataset, item->sample)->id;
+    sodet_status status = item->missing ? SODET_OK : sd_worker_pixel_row(w, b->width, b->height, &s->held[r], &row, err);
     if (status == SODET_OK && row.bytes > b->picture_bytes)
         status = SODET_FAIL(err, SODET_E_INVALID,
                             "%s: a picture of %ux%u, larger than any of the annotations says (%llu bytes of RGB at most); correct the "
                             "annotation, or set [data] pixels = host",
-                            sd_dataset_item(l->config.dataset, item->sample)->id, w->sample->original_width, w->sample->original_height,
-                            (unsigned long long)b->picture_bytes);
-    s->picture[r] = (sd_batch_picture){row.rgb, row.bytes};
+                            name, w->sample->original_width, w->sample->original_height, (unsigned long long)b->picture_bytes);
+    s->picture[r] = (sd_batch_picture){.name = name,
+                                       .rgb = row.rgb,
+                                       .bytes = row.bytes,
+                                       .coded = row.coded,
+                                       .n_coded = row.n_coded,
+                                       .by_host = item->missing ? NULL : w->sample->by_host};
     memcpy(b->place + (size_t)r * SODET_PIXELS_PLACES, row.place, sizeof row.place);
     memcpy(b->value + (size_t)r * SODET_PIXELS_VALUES, row.value, sizeof row.value);
     return status;
 }
 
-/* Where each picture begins when they lie one behind the other. */
-static void pack(slot *s)
+/* Where each picture begins when they lie one behind the other. Counts who decodes. */
+static void pack(sd_loader *l, slot *s)
 {
     sd_batch *b = &s->batch;
     uint64_t at = 0;
+    uint32_t jpegs = 0;
     for (uint32_t r = 0; r < b->n; r++) {
-        b->place[(size_t)r * SODET_PIXELS_PLACES + SODET_PIXELS_FIRST] = (int32_t)at;
-        at += (s->picture[r].bytes + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT;
+        int32_t *place = b->place + (size_t)r * SODET_PIXELS_PLACES;
+        sd_batch_picture *x = &s->picture[r];
+        place[SODET_PIXELS_FIRST] = (int32_t)at;
+        x->jpegs_before = jpegs;
+        if (x->n_coded)
+            s->jpeg[jpegs++] = (sodet_coded){.struct_size = sizeof(sodet_coded),
+                                             .width = (uint32_t)place[SODET_PIXELS_ROW],
+                                             .height = (uint32_t)place[SODET_PIXELS_ROWS],
+                                             .coded = x->coded,
+                                             .n_coded = x->n_coded,
+                                             .offset = at * SODET_PIXELS_UNIT};
+        l->stats.by_host += x->by_host != NULL;
+        if (x->by_host && !l->stats.first_by_host) {
+            snprintf(l->first_by_host, sizeof l->first_by_host, "%.300s, which %s", x->name, x->by_host);
+            l->stats.first_by_host = l->first_by_host;
+        }
+        at += (x->bytes + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT;
     }
+    b->n_jpegs = jpegs;
+    l->stats.by_device += jpegs;
 }
 
 /* Objects that are large enough, into row r of the tables. */
@@ -336,7 +361,7 @@ sodet_status sd_loader_next(sd_loader *l, const sd_batch **out, sodet_err *err)
         slot *s = slot_of(l, l->taken);
         if (l->filling > l->taken && s->rows_done == s->batch.n) {
             if (l->config.device_pixels)
-                pack(s);
+                pack(l, s);
             *out = &s->batch;
             l->taken++;
             break;
@@ -569,9 +594,10 @@ static sodet_status open_slots(sd_loader *l, sodet_err *err)
         b->picture = s->picture = sd_alloc(rows, sizeof *s->picture);
         b->place = sd_alloc(rows, SODET_PIXELS_PLACES * sizeof *b->place);
         b->value = sd_alloc(rows, SODET_PIXELS_VALUES * sizeof *b->value);
-        s->pixels = sd_alloc(rows, sizeof *s->pixels); /* they come with the first pictures */
+        b->jpeg = s->jpeg = sd_alloc(rows, sizeof *s->jpeg);
+        s->held = sd_alloc(rows, sizeof *s->held); /* their memory comes with the first pictures */
         s->rows = rows;
-        ok = s->picture && b->place && b->value && s->pixels;
+        ok = s->picture && b->place && b->value && s->jpeg && s->held;
     }
     return ok ? SODET_OK
               : SODET_FAIL(err, SODET_E_MEMORY, "no memory for %u batches of %llu MiB; use a smaller batch or [data] queue", c->depth,
@@ -668,9 +694,10 @@ void sd_loader_close(sd_loader *l)
         sd_free(s->batch.items);
         sd_free(s->samples);
         sd_free(s->repeats);
-        for (uint64_t r = 0; r < s->rows && s->pixels; r++)
-            sd_pixels_free(&s->pixels[r]);
-        sd_free(s->pixels);
+        for (uint64_t r = 0; r < s->rows && s->held; r++)
+            sd_held_free(&s->held[r]);
+        sd_free(s->held);
+        sd_free(s->jpeg);
         sd_free(s->picture);
         sd_free(s->batch.place);
         sd_free(s->batch.value);

@@ -7,7 +7,8 @@
  *
  * With device_pixels a row is the decoded picture and what the transforms say of it (sodet/data.h), drawn from the same streams: boxes and all
  * else are as without, and the operator `pixels` makes of it what the row would be. Opening looks for the largest picture, in headers
- * where annotations do not tell, and tries the chain. Each row's pictures lie in a buffer that grows to the largest it has had.
+ * where annotations do not tell, and tries the chain. Each row's pictures lie in a buffer that grows to the largest it has had. With
+ * device_jpegs as well, JPEGs stay as they are in the file; what is damaged behind their headers is then the device's to find.
  *
  * Threads: open, next, recycle and close belong to one thread; the loader's own threads call the dataset's, the transforms' and the
  * head's functions, several at once. */
@@ -19,6 +20,7 @@
 
 struct sodet_boxes;
 struct sodet_object;
+struct sodet_coded;
 struct sodet_transform_ops;
 
 typedef struct sd_input {   /* [input] */
@@ -64,7 +66,8 @@ typedef struct sd_loader_config {
     uint64_t epoch, step; /* where to begin: resume gives the epoch and the number of its batches that are done */
     uint32_t
         device_pixels; /* 1: pixels are not made here: batches have `picture` and the tables of kernels/pixels/pixels.h, see data/send.h */
-    uint32_t part, parts; /* this process makes rows [batch * part / parts, batch * (part + 1) / parts) of each batch; parts 0: 1 */
+    uint32_t device_jpegs; /* 1: nor are JPEGs decoded here that a device takes (sd_decode_by_host); with device_pixels */
+    uint32_t part, parts;  /* this process makes rows [batch * part / parts, batch * (part + 1) / parts) of each batch; parts 0: 1 */
 } sd_loader_config;
 
 /* What becomes of an object behind the transforms; flags: SODET_BOX_* as training has them, by `difficult`. */
@@ -82,9 +85,14 @@ typedef struct sd_batch_item {
     uint32_t missing;                         /* 1: could not be read and was skipped; its row is blank (only without shuffle) */
 } sd_batch_item;
 
-typedef struct sd_batch_picture { /* its rows of RGB bytes, as far as they are seen */
-    const uint8_t *rgb;
-    uint64_t bytes;
+typedef struct sd_batch_picture { /* its rows of RGB bytes, as far as they are seen; or a JPEG, of which all rows will be there */
+    const char *name;
+    const uint8_t *rgb; /* NULL: there is no picture, or it is a JPEG */
+    uint64_t bytes;     /* of RGB */
+    const uint8_t *coded;
+    uint64_t n_coded;
+    const char *by_host;   /* device_jpegs: why it is none, a phrase (sd_decode_by_host), or NULL */
+    uint32_t jpegs_before; /* of the batch */
 } sd_batch_picture;
 
 typedef struct sd_batch {
@@ -96,13 +104,15 @@ typedef struct sd_batch {
     float *image;                    /* [n][channels][height][width]; NULL with device_pixels */
     uint64_t picture_bytes;          /* device_pixels: at most so many has a picture, a multiple of SODET_PIXELS_UNIT; else 0 */
     const sd_batch_picture *picture; /* [n] device_pixels */
-    int32_t *place;                  /* [n][SODET_PIXELS_PLACES] */
-    float *value;                    /* [n][SODET_PIXELS_VALUES] */
-    int32_t *index;                  /* [n][A] row of truth, -1 background, -2 ignored */
-    float *truth;                    /* [n][T][4] x1 y1 x2 y2 in canvas pixels; 0 behind n_objects */
-    int32_t *label;                  /* [n][T] 0..C-1; 0 behind n_objects */
-    uint32_t *flags;                 /* [n][T] SODET_BOX_* */
-    sd_batch_item *items;            /* [n] */
+    const struct sodet_coded *jpeg;  /* [n_jpegs] device_jpegs: in the order of rows, each at its place behind row 0's picture */
+    uint32_t n_jpegs;
+    int32_t *place;       /* [n][SODET_PIXELS_PLACES] */
+    float *value;         /* [n][SODET_PIXELS_VALUES] */
+    int32_t *index;       /* [n][A] row of truth, -1 background, -2 ignored */
+    float *truth;         /* [n][T][4] x1 y1 x2 y2 in canvas pixels; 0 behind n_objects */
+    int32_t *label;       /* [n][T] 0..C-1; 0 behind n_objects */
+    uint32_t *flags;      /* [n][T] SODET_BOX_* */
+    sd_batch_item *items; /* [n] */
 } sd_batch;
 
 typedef struct sd_loader_shape { /* every kind of batch that this loader will hand out, so that plans can be made beforehand */
@@ -110,10 +120,12 @@ typedef struct sd_loader_shape { /* every kind of batch that this loader will ha
     uint64_t per_epoch; /* batches */
 } sd_loader_shape;
 typedef struct sd_loader_stats {
-    double wait;               /* seconds that sd_loader_next has waited for data, in all */
-    uint64_t skipped;          /* pictures that could not be read and were skipped (rules.bad_file) */
-    uint64_t small;            /* objects dropped because of min_side */
-    const char *first_skipped; /* its error, or NULL */
+    double wait;                 /* seconds that sd_loader_next has waited for data, in all */
+    uint64_t skipped;            /* pictures that could not be read and were skipped (rules.bad_file) */
+    uint64_t small;              /* objects dropped because of min_side */
+    const char *first_skipped;   /* its error, or NULL */
+    uint64_t by_device, by_host; /* device_jpegs: pictures of batches handed out, left to the device, and others */
+    const char *first_by_host;   /* "a.png, which is no JPEG", or NULL */
 } sd_loader_stats;
 
 typedef struct sd_loader sd_loader;

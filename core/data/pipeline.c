@@ -55,13 +55,19 @@ static sodet_status new_sample(const sd_worker *w, sodet_sample **out, sodet_err
     (*out)->input_width = in->width;
     (*out)->input_height = in->height;
     (*out)->records = w->records;
+    (*out)->leaves = w->leaves;
     return SODET_OK;
 }
 
 sodet_status sd_worker_open(sd_worker *w, const sd_loader_config *c, sodet_err *err)
 {
-    *w = (sd_worker){
-        .dataset = c->dataset, .links = c->links, .n_links = c->n_links, .input = &c->input, .seed = c->seed, .records = c->device_pixels};
+    *w = (sd_worker){.dataset = c->dataset,
+                     .links = c->links,
+                     .n_links = c->n_links,
+                     .input = &c->input,
+                     .seed = c->seed,
+                     .records = c->device_pixels,
+                     .leaves = c->device_jpegs};
     const char *first = NULL;
     for (uint32_t i = 0; i < c->n_links; i++) {
         if (!c->links[i].ops->partners)
@@ -205,17 +211,32 @@ static sodet_status fits(const sodet_sample *s, uint32_t width, uint32_t height,
     return SODET_OK;
 }
 
-sodet_status sd_worker_pixel_row(sd_worker *w, uint32_t width, uint32_t height, sd_pixels *pixels, sd_pixel_row *out, sodet_err *err)
+void sd_held_free(sd_held *h)
+{
+    sd_pixels_free(&h->pixels);
+    sd_free(h->encoded);
+    *h = (sd_held){0};
+}
+
+sodet_status sd_worker_pixel_row(sd_worker *w, uint32_t width, uint32_t height, sd_held *held, sd_pixel_row *out, sodet_err *err)
 {
     sodet_sample *s = w->sample;
     sodet_status status = fits(s, width, height, err);
-    if (status == SODET_OK) {
-        sd_sample_pixel_row(s, out);
-        const sd_pixels mine = *pixels;
-        *pixels = s->stored;
-        s->stored = mine;
-        s->has_pixels = false;
+    if (status != SODET_OK)
+        return status;
+    sd_sample_pixel_row(s, out);
+    const sd_held mine = *held;
+    if (s->n_coded) {
+        held->encoded = s->encoded;
+        held->encoded_capacity = s->encoded_capacity;
+        s->encoded = mine.encoded;
+        s->encoded_capacity = mine.encoded_capacity;
+        s->n_encoded = s->n_coded = 0;
+    } else {
+        held->pixels = s->stored;
+        s->stored = mine.pixels;
     }
+    s->has_pixels = false;
     return status;
 }
 

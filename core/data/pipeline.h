@@ -13,6 +13,7 @@ typedef struct sd_worker {
     const sd_input *input;
     uint64_t seed;
     bool records; /* pixels are the device's */
+    bool leaves;  /* so is the decoding of JPEGs */
     void *owner;  /* the loader's own */
     sodet_sample *sample;
     sodet_sample **partners; /* [n_partners] */
@@ -34,9 +35,15 @@ sodet_status sd_worker_prepare(sd_worker *w, uint64_t epoch, uint64_t index, uin
 /* Where a picture of this size comes to lie: the links run on a blank one. map: its pixels to the network's (6, as sodet_sample_apply_affine
  * has it). For chains without chance, as validation's are. */
 sodet_status sd_worker_frame(sd_worker *w, uint32_t width, uint32_t height, double map[6], sodet_err *err);
-/* Of a worker whose pixels are the device's: what the picture of s is to become in a canvas of this size. The pixels go over into *pixels, whose
- * own the sample gets for its next picture. */
-sodet_status sd_worker_pixel_row(sd_worker *w, uint32_t width, uint32_t height, sd_pixels *pixels, sd_pixel_row *out, sodet_err *err);
+typedef struct sd_held { /* a picture until it is sent, decoded or not; zero-initialise */
+    sd_pixels pixels;
+    uint8_t *encoded;
+    uint64_t encoded_capacity;
+} sd_held;
+void sd_held_free(sd_held *h);
+/* Of a worker whose pixels are the device's: what the picture of s is to become in a canvas of this size. The picture goes over into *held, whose
+ * memory the sample gets for its next one. */
+sodet_status sd_worker_pixel_row(sd_worker *w, uint32_t width, uint32_t height, sd_held *held, sd_pixel_row *out, sodet_err *err);
 /* The picture of s, normalised, into [channels][height][width], 0 where the canvas is larger. It must fit. */
 sodet_status sd_normalise(sodet_sample *s, const sd_input *input, uint32_t width, uint32_t height, float *to, sodet_err *err);
 

@@ -21,7 +21,9 @@ void sd_sample_pixel_row(const sodet_sample *s, sd_pixel_row *out)
     }
     /* Of the picture the rows alone that the window has. */
     const int64_t below = (int64_t)seen->y + seen->height, height = s->stored.height;
-    const int64_t first = seen->y > 0 ? seen->y : 0, end = below < height ? below : height, rows = end > first ? end - first : 0;
+    const bool coded = s->n_coded != 0; /* then there are all of them */
+    const int64_t top = seen->y > 0 ? seen->y : 0, bottom = below < height ? below : height;
+    const int64_t first = coded ? 0 : top, end = coded ? height : bottom, rows = end > first ? end - first : 0;
     const int32_t table[] = {
         [SODET_PIXELS_ROW] = (int32_t)s->stored.width,
         [SODET_PIXELS_ROWS] = (int32_t)rows,
@@ -38,6 +40,9 @@ void sd_sample_pixel_row(const sodet_sample *s, sd_pixel_row *out)
     };
     memcpy(out->place, table, sizeof table);
     memcpy(out->value + SODET_PIXELS_FILL, seen->fill, sizeof seen->fill);
-    out->rgb = rows ? s->stored.rgb + (size_t)first * s->stored.width * 3 : s->stored.rgb;
+    if (!coded)
+        out->rgb = rows ? s->stored.rgb + (size_t)first * s->stored.width * 3 : s->stored.rgb;
     out->bytes = (uint64_t)rows * s->stored.width * 3;
+    out->coded = coded ? s->encoded : NULL;
+    out->n_coded = s->n_coded;
 }

@@ -16,7 +16,8 @@ void sd_sample_reset(sodet_sample *s)
     s->added = 0;
     s->n_encoded = 0;
     s->has_pixels = s->as_float = s->plain = s->grey = s->resized = false;
-    s->refused = NULL;
+    s->refused = s->by_host = NULL;
+    s->n_coded = 0;
     s->n_colours = 0;
     s->view = (sd_view){0};
     s->original_width = s->original_height = 0;
@@ -532,13 +533,33 @@ sodet_sample *sodet_sample_partner(sodet_sample *s, uint32_t k)
 
 /* ---- decoding ---- */
 
-sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
+/* The picture of the n encoded bytes; what the device decodes stays as it is. */
+static sodet_status decode_bytes(sodet_sample *s, const char *name, uint64_t n, sodet_err *err)
 {
     const sd_decode_options options = {s->rules->max_pixels, s->rules->ignore_orientation != 0};
+    uint32_t width = 0, height = 0;
+    s->by_host = s->leaves ? sd_decode_by_host(s->encoded, n, options.ignore_orientation, &width, &height) : NULL;
+    if (s->leaves && !s->by_host) {
+        if (s->rules->max_pixels && (uint64_t)width * height > s->rules->max_pixels)
+            return sd_decode_too_large(name, width, height, s->rules->max_pixels, err);
+        s->n_coded = n;
+        s->stored.width = width;
+        s->stored.height = height;
+        s->stored.orientation = 1;
+        return SODET_OK;
+    }
+    return sd_decode(name, s->encoded, n, &options, &s->stored, &s->turned, err);
+}
+
+sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
+{
+    uint64_t n_read;
     sodet_status status = SODET_OK;
     if (s->broken != SODET_OK) /* what it has lost may be its path */
         return SODET_FAIL(err, s->broken, "%s: no memory", where(s));
+    s->n_coded = 0;
     if (s->has_pixels) {
+        s->by_host = s->leaves ? "is given decoded by the data set" : NULL;
         if (s->grey) { /* grey: spread front to back; the plane lies behind what is written */
             uint8_t *to = s->stored.rgb;
             size_t n = (size_t)s->stored.width * s->stored.height;
@@ -547,9 +568,11 @@ sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err)
                 to[0] = to[1] = to[2] = from[i];
         }
     } else if (s->n_encoded) {
-        status = sd_decode(where(s), s->encoded, s->n_encoded, &options, &s->stored, &s->turned, err);
+        status = decode_bytes(s, where(s), s->n_encoded, err);
     } else if (s->path.length) {
-        status = sd_decode_file(s->path.text, &options, &s->encoded, &s->encoded_capacity, &s->stored, &s->turned, err);
+        status = sd_decode_read(s->path.text, &s->encoded, &s->encoded_capacity, &n_read, err);
+        if (status == SODET_OK)
+            status = decode_bytes(s, s->path.text, n_read, err);
     } else {
         status = SODET_FAIL(err, SODET_E_INVALID, "%s: the data set gave neither a path nor bytes nor pixels", where(s));
     }

@@ -30,8 +30,10 @@ typedef struct sd_plane {
 
 /* What a device is to make of a picture: a row of the tables of kernels/pixels/pixels.h, and the pixels. */
 typedef struct sd_pixel_row {
-    const uint8_t *rgb; /* [place's ROWS][place's ROW][3] */
-    uint64_t bytes;
+    const uint8_t *rgb; /* [place's ROWS][place's ROW][3]; NULL: to be made of the JPEG */
+    uint64_t bytes;     /* of that */
+    const uint8_t *coded;
+    uint64_t n_coded;
     int32_t place[SODET_PIXELS_PLACES]; /* FIRST is the batch's to set */
     float value[SODET_PIXELS_VALUES];
 } sd_pixel_row;
@@ -59,7 +61,10 @@ struct sodet_sample {
     bool as_float;   /* the pixels are in planes[plane]; else they are still `stored` */
     sd_view view;    /* what of them is the picture, see resize.h */
     bool records;    /* pixels are the device's: what is done to them is written down, as sd_sample_pixel_row reads it */
-    bool resized;    /* records: `window` was resized to `view`, behind the first `before` colours */
+    bool leaves; /* records: JPEGs that the device takes (sd_decode_by_host) are not decoded: of `stored` the size alone is then valid */
+    uint64_t n_coded;    /* of such a one, in `encoded`; 0: the picture was decoded */
+    const char *by_host; /* leaves: why it was decoded, or NULL */
+    bool resized;        /* records: `window` was resized to `view`, behind the first `before` colours */
     sd_view window;
     uint32_t before;
     const char *refused; /* records: what a transform wanted that cannot be written down ("looks at the pixels"), or NULL */
@@ -85,7 +90,7 @@ void sd_sample_reset(sodet_sample *s); /* keeps the buffers */
 void sd_sample_clear(sodet_sample *s); /* frees them */
 /* The picture that pixels() gave, decoded; sizes and map are set, objects clipped. */
 sodet_status sd_sample_decode(sodet_sample *s, sodet_err *err);
-/* Of a sample that records, decoded and through its transforms. rgb stays the sample's. */
+/* Of a sample that records, decoded and through its transforms. rgb and coded stay the sample's. */
 void sd_sample_pixel_row(const sodet_sample *s, sd_pixel_row *out);
 /* How far a box reaches over the edge of a picture of this size, in pixels; 0: not at all. HUGE_VAL: it lies wholly outside. */
 double sd_box_over(const sodet_box *b, double width, double height);

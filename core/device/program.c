@@ -224,6 +224,27 @@ sodet_status sd_program_write_bytes(sd_program *p, const char *input, uint64_t f
     return s == SODET_OK ? p->replica->ops->upload(p->replica->device, at, first, data, bytes, err) : s;
 }
 
+sodet_status sd_program_decode(sd_program *p, const char *input, uint64_t from, uint32_t n, const sodet_coded *pictures, uint32_t *failed,
+                               sodet_err *err)
+{
+    const sodet_shape *shape;
+    void *at;
+    const sodet_value v = sd_graph_find_input(p->graph, input);
+    const uint64_t elements = v.id ? (uint64_t)sodet_elements(&sodet_graph_value(p->graph, v)->shape) : 0, room = elements * 4;
+    *failed = UINT32_MAX;
+    if (!p->replica->ops->decode)
+        return SODET_FAIL(err, SODET_E_INTERNAL, "%s has no decoder for pictures", p->replica->name);
+    sodet_status s = locate(p, v, input, "input", elements, &shape, &at, err);
+    for (uint32_t i = 0; s == SODET_OK && i < n; i++) {
+        const sodet_coded *x = &pictures[i];
+        const uint64_t bytes = (uint64_t)x->width * x->height * 3, first = x->offset - from;
+        if (shape->dtype != SODET_I32 || x->offset < from || first > room || bytes > room - first)
+            s = SODET_FAIL(err, SODET_E_INTERNAL, "a picture of %ux%u at byte %llu of input \"%s\", which has %llu", x->width, x->height,
+                           (unsigned long long)first, input, (unsigned long long)room);
+    }
+    return s == SODET_OK ? p->replica->ops->decode(p->replica->device, n, pictures, at, from, failed, err) : s;
+}
+
 sodet_status sd_program_read(sd_program *p, const char *output, void *to, uint64_t elements, sodet_err *err)
 {
     const sodet_shape *shape;

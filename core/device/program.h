@@ -29,6 +29,9 @@ const char *sd_program_describe(const sd_program *p, uint32_t node);
 sodet_status sd_program_write(sd_program *p, const char *input, const void *data, uint64_t elements, sodet_err *err);
 /* A part of an I32 input that holds bytes. */
 sodet_status sd_program_write_bytes(sd_program *p, const char *input, uint64_t first, const void *data, uint64_t bytes, sodet_err *err);
+/* JPEGs into it, by the backend's decode(): to bytes [offset - from, ...). *failed as there. */
+sodet_status sd_program_decode(sd_program *p, const char *input, uint64_t from, uint32_t n, const sodet_coded *pictures, uint32_t *failed,
+                               sodet_err *err);
 sodet_status sd_program_read(sd_program *p, const char *output, void *to, uint64_t elements, sodet_err *err);
 /* Elements [first, first + n) of a float input from device memory: an arena, or an output of another program (n is all of that). */
 sodet_status sd_program_take(sd_program *p, const char *input, uint64_t first, const void *from, uint64_t from_first, uint64_t n,

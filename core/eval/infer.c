@@ -220,7 +220,9 @@ sodet_status sd_infer_run(sd_infer *f, const sd_loader_config *config, sd_infer_
     c.assigner = (sd_assigner){NULL, NULL, NULL};
     c.epoch = c.step = 0;
     *stats = (sd_infer_stats){.of = sd_dataset_size(config->dataset)};
-    sodet_status s = sd_loader_open(&c, &loader, err);
+    sodet_status s = sd_send_ready(f->config.pool, c.device_jpegs, err);
+    if (s == SODET_OK)
+        s = sd_loader_open(&c, &loader, err);
     const sd_batch *b = NULL;
     while (s == SODET_OK && (s = sd_loader_next(loader, &b, err)) == SODET_OK && b) {
         s = hand_on(f, b, &a, put, context, stats, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/data/model_assigner.h"
+#include "core/data/send.h"
 #include "core/report/build.h"
 #include "core/train/resumed.h"
 
@@ -131,6 +132,7 @@ static sodet_status open_loader(sd_run *r, sodet_err *err)
     r->loader_config.difficult = core->data.difficult;
     r->loader_config.min_side = core->data.min_side;
     r->loader_config.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
+    r->loader_config.device_jpegs = core->data.decode == SD_DECODE_NVJPEG;
     r->loader_config.epoch = r->state.epoch;
     r->loader_config.step = r->state.batch;
     /* The batches of a step are held at once; of two, where a step is begun before the one before it is finished. */
@@ -287,6 +289,8 @@ static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
     if (s == SODET_OK)
         s = sd_device_pool_open(r->cfg, &r->pool, err);
     if (s == SODET_OK)
+        s = sd_send_ready(r->pool, r->core->data.decode == SD_DECODE_NVJPEG, err);
+    if (s == SODET_OK)
         s = open_loader(r, err);
     if (s == SODET_OK)
         s = make_schedule(r, err);
@@ -326,10 +330,22 @@ sodet_status sd_run_open(sd_run *r, sd_config *cfg, bool quiet, sodet_err *err)
     return s;
 }
 
+static void tell_decoded(sd_run *r)
+{
+    char told[700];
+    sd_loader_stats stats = {0};
+    if (r->loader)
+        sd_loader_stats_get(r->loader, &stats);
+    if (*sd_send_told(&stats, told, sizeof told))
+        sd_report_line(r->report, "%s", told);
+}
+
 void sd_run_close(sd_run *r)
 {
-    if (r->report)
+    if (r->report) {
         sd_run_tell_unread(r);
+        tell_decoded(r);
+    }
     sd_report_close(r->report);
     if (r->pool && sd_device_pool_hung(r->pool)) { /* its threads may still read batches and programs */
         memset(r, 0, sizeof *r);

@@ -122,6 +122,15 @@ typedef struct sodet_device_times {
     double awaited; /* of `exposed`: another device had not brought its part yet; known when that one has been asked, too */
 } sodet_device_times;
 
+/* A JPEG, baseline or progressive, and where its pixels are to be: rows of RGB bytes, one behind the other. */
+typedef struct sodet_coded {
+    uint32_t struct_size;
+    uint32_t width, height; /* as its header says */
+    const void *coded;
+    uint64_t n_coded;
+    uint64_t offset; /* a multiple of 16 */
+} sodet_coded;
+
 typedef struct sodet_backend_ops {
     uint32_t struct_size, flags;
     sodet_status (*devices)(const void *self, uint32_t capacity, sodet_device_info *out, uint32_t *n, sodet_err *err);
@@ -163,6 +172,11 @@ typedef struct sodet_backend_ops {
      * comes back. */
     sodet_status (*fetch)(void *device, uint32_t slot, const void *from, uint64_t offset, uint64_t bytes, sodet_err *err);
     sodet_status (*fetched)(void *device, uint32_t slot, void *to, uint64_t bytes, sodet_err *err);
+    /* n JPEGs into device memory, in order with uploads and runs: picture i to byte `offset - from` of `to`. The coded bytes may go when it comes
+     * back. *failed: the picture that err is about, or UINT32_MAX if it is about none. n 0: nothing is done but what the first pictures
+     * would need (a library is opened), so that what is missing is said before a run. NULL: there is no decoder. */
+    sodet_status (*decode)(void *device, uint32_t n, const sodet_coded *pictures, void *to, uint64_t from, uint32_t *failed,
+                           sodet_err *err);
 } sodet_backend_ops;
 
 #ifdef __cplusplus

@@ -1,9 +1,11 @@
 /* [data] pixels = device: the same boxes to the last bit as with pixels of the host, and the same pixels within what kernels/pixels/pixels.h
  * says; for any number of threads, from any step, in shares of several devices; what is refused, and by which words.
- * --on cuda_host: the operator on the virtual GPUs of tests/hostcuda. */
+ * --on cuda_host: the operator on the virtual GPUs of tests/hostcuda, and [data] decode = nvjpeg. --files FOLDER: writes the pictures and
+ * pictures.csv there, for whole runs. */
 #include <unistd.h>
 
 #include "check.h"
+#include "core/data/decode.h"
 #include "core/data/send.h"
 #include "core/plugin/plugin.h"
 #include "kernels/pixels/pixels.h"
@@ -19,6 +21,7 @@ static const double tolerance = 0.005; /* grey levels */
 /* ---- a data set of noise: every picture has a size of its own; annotations tell some of the sizes ---- */
 typedef struct noise {
     uint32_t told; /* 1: every second size; 2: all of them, and too small; 3: far too large */
+    bool jpegs;    /* pictures are JPEGs, but for some */
 } noise;
 
 static void size_of(uint64_t i, uint32_t *width, uint32_t *height)
@@ -55,11 +58,53 @@ static sodet_status noise_describe(const void *self, uint64_t i, sodet_sample *s
     return status;
 }
 
+enum { AS_JPEG, AS_TURNED, AS_PIXELS };
+static uint32_t kind_of(uint64_t i)
+{
+    return i % 5 == 4 ? AS_PIXELS : i % 9 == 3 ? AS_TURNED : AS_JPEG;
+}
+
+/* Picture i as a JPEG, with stripes; AS_TURNED: stored lying, with the EXIF tag 6. */
+static sodet_status make_jpeg(uint64_t i, sd_text *out, sodet_err *e)
+{
+    static const char exif[] = "\xff\xe1\0\x22"
+                               "Exif\0\0MM\0\x2a\0\0\0\x8\0\x1\x1\x12\0\x3\0\0\0\x1\0\x6\0\0\0\0\0\0";
+    uint32_t width, height;
+    size_of(i, &width, &height);
+    const bool turned = kind_of(i) == AS_TURNED;
+    uint8_t *rgb = malloc((size_t)width * height * 3);
+    if (!rgb)
+        return SODET_FAIL(e, SODET_E_MEMORY, "no memory");
+    for (size_t k = 0; k < (size_t)width * height * 3; k++)
+        rgb[k] = (uint8_t)(40 * (k / 17 % 5) + sd_mix64(k + i) % 30);
+    sd_text jpeg = {0};
+    const sodet_status status = sd_jpeg_encode("noise", rgb, turned ? height : width, turned ? width : height, 90, &jpeg, e);
+    free(rgb);
+    sd_text_append(out, jpeg.text, turned && jpeg.length > 2 ? 2 : jpeg.length);
+    if (turned && jpeg.length > 2) {
+        sd_text_append(out, exif, sizeof exif - 1);
+        sd_text_append(out, jpeg.text + 2, jpeg.length - 2);
+    }
+    sd_text_free(&jpeg);
+    return status;
+}
+
+static sodet_status noise_jpeg(uint64_t i, sodet_sample *s, sodet_err *e)
+{
+    sd_text t = {0};
+    sodet_status status = make_jpeg(i, &t, e);
+    if (status == SODET_OK)
+        status = sodet_sample_set_bytes(s, t.text, t.length, e);
+    sd_text_free(&t);
+    return status;
+}
+
 static sodet_status noise_pixels(const void *self, uint64_t i, sodet_sample *s, sodet_err *e)
 {
-    (void)self;
     uint8_t *p;
     uint32_t width, height;
+    if (((const noise *)self)->jpegs && kind_of(i) != AS_PIXELS)
+        return noise_jpeg(i, s, e);
     size_of(i, &width, &height);
     sodet_status status = sodet_sample_new_pixels(s, width, height, i % 5 == 4 ? 1 : 3, &p, e);
     for (size_t k = 0; status == SODET_OK && k < (size_t)width * height * (i % 5 == 4 ? 1 : 3); k++)
@@ -206,13 +251,14 @@ static double furthest(const sd_batch *host, const float *device, const sd_input
     return worst;
 }
 
-static void compare(const char *name, sd_device_pool *pool, const sd_loader_config *config)
+static void compare(const char *name, sd_device_pool *pool, const sd_loader_config *config, bool jpegs)
 {
     sd_loader_config c = *config;
     sd_loader *on_host = NULL, *on_device = NULL;
     double worst = 0;
     CHECK_OK(sd_loader_open(&c, &on_host, &err));
     c.device_pixels = 1;
+    c.device_jpegs = jpegs;
     CHECK_OK(sd_loader_open(&c, &on_device, &err));
     for (uint32_t step = 0; on_host && on_device && step < STEPS; step++) {
         const sd_batch *h = NULL, *d = NULL;
@@ -271,7 +317,12 @@ static void same_pictures(void)
             open_bench(&b, k % 2, chains[k]);
             b.config.input.channels = k % 3 == 2 ? SD_CHANNELS_GREY : k % 3 == 1 ? SD_CHANNELS_BGR : SD_CHANNELS_RGB;
             snprintf(name, sizeof name, "%s, chain %u", backends[i], k);
-            compare(name, pool, &b.config);
+            compare(name, pool, &b.config, false);
+            if (strcmp(backends[i], "cuda_host") == 0) {
+                b.from.jpegs = true;
+                snprintf(name, sizeof name, "%s, chain %u, JPEGs", backends[i], k);
+                compare(name, pool, &b.config, true);
+            }
             close_bench(&b);
         }
         sd_device_pool_close(pool);
@@ -315,6 +366,182 @@ static void same_for_any_thread(void)
     }
     CHECK(want[0] != want[6]);
     close_bench(&b);
+}
+
+/* ---- JPEGs that are left to the device ---- */
+/* What was left is the file's bytes, at places that do not overlap; what was not is counted, with the reason. */
+static void look_at_jpegs(const sd_batch *b, uint64_t *left, uint64_t *kept)
+{
+    static sd_pixels decoded, turned;
+    const sd_decode_options options = {0};
+    uint32_t at = 0;
+    uint64_t end = 0;
+    for (uint32_t r = 0; r < b->n; r++) {
+        const sd_batch_picture *x = &b->picture[r];
+        const int32_t *place = b->place + (size_t)r * SODET_PIXELS_PLACES;
+        const uint64_t first = (uint64_t)place[SODET_PIXELS_FIRST] * SODET_PIXELS_UNIT;
+        const uint32_t kind = kind_of(b->items[r].sample);
+        CHECK(x->jpegs_before == at && first >= end);
+        end = first + x->bytes;
+        CHECK(x->by_host ? strstr(x->by_host, kind == AS_TURNED ? "EXIF" : "data set") != NULL : kind == AS_JPEG);
+        *kept += x->by_host != NULL;
+        if (kind != AS_JPEG)
+            continue;
+        const sodet_coded *j = &b->jpeg[at++];
+        sd_text want = {0};
+        CHECK_OK(make_jpeg(b->items[r].sample, &want, &err));
+        CHECK(!x->rgb && j->coded == x->coded && j->n_coded == want.length && memcmp(j->coded, want.text, want.length) == 0);
+        CHECK_OK(sd_decode("left", j->coded, j->n_coded, &options, &decoded, &turned, &err));
+        CHECK(j->width == decoded.width && j->height == decoded.height && j->offset == first);
+        CHECK(x->bytes == (uint64_t)j->width * j->height * 3 && place[SODET_PIXELS_ROWS] == (int32_t)j->height);
+        sd_text_free(&want);
+        (*left)++;
+    }
+    CHECK(at == b->n_jpegs);
+    sd_pixels_free(&decoded);
+    sd_pixels_free(&turned);
+}
+
+static void same_boxes_of_jpegs(void)
+{
+    bench b;
+    open_bench(&b, 1, ssd);
+    b.from.jpegs = true;
+    for (uint32_t threads = 1; threads < 4; threads += 2) {
+        sd_loader *host = NULL, *device = NULL;
+        uint64_t left = 0, kept = 0;
+        b.config.threads = threads;
+        b.config.device_pixels = b.config.device_jpegs = 0;
+        CHECK_OK(sd_loader_open(&b.config, &host, &err));
+        b.config.device_pixels = b.config.device_jpegs = 1;
+        CHECK_OK(sd_loader_open(&b.config, &device, &err));
+        for (uint32_t i = 0; host && device && i < STEPS; i++) {
+            const sd_batch *h = NULL, *d = NULL;
+            CHECK_OK(sd_loader_next(host, &h, &err));
+            CHECK_OK(sd_loader_next(device, &d, &err));
+            if (!h || !d)
+                break;
+            CHECK(hash_truth(h) == hash_truth(d) && h->n_jpegs == 0);
+            look_at_jpegs(d, &left, &kept);
+            sd_loader_recycle(host, h);
+            sd_loader_recycle(device, d);
+        }
+        sd_loader_stats stats = {0};
+        char told[700];
+        if (device)
+            sd_loader_stats_get(device, &stats);
+        CHECK(left && kept && stats.by_device == left && stats.by_host == kept);
+        CHECK(strstr(sd_send_told(&stats, told, sizeof told), "by the host, the first of them noise"));
+        sd_loader_close(host);
+        sd_loader_close(device);
+    }
+    close_bench(&b);
+}
+
+/* The picture of the bytes, and why it stays with the host. */
+static void stays(const sd_text *jpeg, const char *why)
+{
+    uint32_t width = 0, height = 0;
+    const char *said = sd_decode_by_host((const uint8_t *)jpeg->text, jpeg->length, false, &width, &height);
+    CHECK(why ? said && strstr(said, why) : !said && width == 77 && height == 83);
+    if (why ? !said || !strstr(said, why) : said != NULL)
+        printf("expected: %s, said: %s\n", why ? why : "left to the device", said ? said : "left to the device");
+}
+
+/* A JPEG of which the byte `at` behind the first marker 0xff `marker` is another. */
+static void changed(const sd_text *jpeg, int marker, size_t at, int byte, const char *why)
+{
+    sd_text t = {0};
+    sd_text_append(&t, jpeg->text, jpeg->length);
+    size_t i = 0;
+    while (i + 1 < t.length && ((uint8_t)t.text[i] != 0xff || (uint8_t)t.text[i + 1] != marker))
+        i++;
+    CHECK(i + at < t.length);
+    if (i + at < t.length)
+        t.text[i + at] = (char)byte;
+    stays(&t, why);
+    sd_text_free(&t);
+}
+
+static void who_decodes(void)
+{
+    static const char adobe[] = "\xff\xee\0\xe"
+                                "Adobe\0\x64\0\0\0\0\0";
+    sd_text jpeg = {0}, t = {0};
+    CHECK_OK(make_jpeg(1, &jpeg, &err)); /* baseline, 4:2:0 */
+    stays(&jpeg, NULL);
+    enum { FRAME = 0xc0, BITS = 4, HEIGHT = 6, COMPONENTS = 9, FIRST = 10, LUMA = 11, CHROMA = 14 };
+    changed(&jpeg, FRAME, 1, 0xc2, NULL); /* progressive */
+    changed(&jpeg, FRAME, 1, 0xc1, "neither baseline");
+    changed(&jpeg, FRAME, 1, 0xc3, "neither baseline");
+    changed(&jpeg, FRAME, 1, 0xc9, "neither baseline");
+    changed(&jpeg, FRAME, BITS, 12, "neither baseline");
+    changed(&jpeg, FRAME, HEIGHT, 0, "damaged");
+    changed(&jpeg, FRAME, COMPONENTS, 4, "CMYK");
+    changed(&jpeg, FRAME, COMPONENTS, 2, "other colours");
+    changed(&jpeg, FRAME, LUMA, 0x21, NULL);
+    changed(&jpeg, FRAME, LUMA, 0x14, "rare sampling");
+    changed(&jpeg, FRAME, CHROMA, 0x21, "rare sampling");
+    changed(&jpeg, 0xd8, 0, 0, "no JPEG");
+    changed(&jpeg, 0xd9, 1, 0, "cut short");
+    sd_text_append(&t, jpeg.text, 2);
+    sd_text_append(&t, adobe, sizeof adobe - 1);
+    sd_text_append(&t, jpeg.text + 2, jpeg.length - 2);
+    stays(&t, "other colours");
+    t.text[2 + 15] = 1;
+    stays(&t, NULL);
+    t.length = 0;
+    for (size_t i = 0; i + 1 < jpeg.length; i++) { /* tables become comments */
+        const bool table = (uint8_t)jpeg.text[i] == 0xff && (uint8_t)jpeg.text[i + 1] == 0xc4;
+        sd_text_append(&t, jpeg.text + i, 1);
+        if (table)
+            sd_text_append(&t, "\xfe", 1);
+        i += table;
+    }
+    sd_text_append(&t, "\xd9", 1);
+    stays(&t, "without Huffman tables");
+    t.length = 0;
+    sd_text_append(&t, jpeg.text, jpeg.length - 2);
+    for (uint32_t i = 0; i < 600; i++)
+        sd_text_append(&t, "\xff\xda", 2);
+    sd_text_append(&t, "\xff\xd9", 2);
+    stays(&t, NULL); /* a baseline JPEG has one */
+    changed(&t, FRAME, 1, 0xc2, "very many scans");
+    sd_text_free(&t);
+    sd_text_free(&jpeg);
+}
+
+/* For the runs of tests/hostcuda/backend/nvjpeg.sh: pictures as JPEGs, the others as PPM. */
+static int write_files(const char *folder)
+{
+    char path[1000];
+    bool ok = true;
+    sd_text list = {0};
+    for (uint64_t i = 0; ok && i < SAMPLES; i++) {
+        sd_text t = {0};
+        uint32_t width, height;
+        const bool jpeg = kind_of(i) != AS_PIXELS;
+        size_of(i, &width, &height);
+        if (jpeg) {
+            ok = make_jpeg(i, &t, &err) == SODET_OK;
+        } else {
+            sd_text_printf(&t, "P6 %u %u 255\n", width, height);
+            for (size_t k = 0; k < (size_t)width * height * 3; k++)
+                sd_text_append(&t, (const char[]){(char)sd_mix64(k + i)}, 1);
+        }
+        snprintf(path, sizeof path, "%s/noise%02u.%s", folder, (unsigned)i, jpeg ? "jpg" : "ppm");
+        ok = ok && sd_file_write(path, t.text, t.length, &err) == SODET_OK;
+        sd_text_free(&t);
+        for (uint32_t k = 0; k < 1 + i % 3; k++)
+            sd_text_printf(&list, "noise%02u.%s,%u,3,%u,28,%s\n", (unsigned)i, jpeg ? "jpg" : "ppm", 2 + 5 * k, 26 + 5 * k,
+                           k % 2 ? "cat" : "dog");
+    }
+    snprintf(path, sizeof path, "%s/pictures.csv", folder);
+    ok = ok && sd_file_write(path, list.text, list.length, &err) == SODET_OK;
+    sd_text_free(&list);
+    if (!ok)
+        printf("%s\n", err.text);
+    return ok ? 0 : 1;
 }
 
 /* ---- what is refused ---- */
@@ -454,10 +681,14 @@ int main(int argc, char **argv)
 {
     static const char *const here[] = {"ref", "cpu", NULL};
     const char *const named[] = {argc > 2 && strcmp(argv[1], "--on") == 0 ? argv[2] : NULL, NULL};
+    if (argc > 2 && strcmp(argv[1], "--files") == 0)
+        return write_files(argv[2]);
     backends = named[0] ? named : here;
     same_pictures();
     if (!named[0]) {
         same_for_any_thread();
+        same_boxes_of_jpegs();
+        who_decodes();
         refusals();
         told_too_small();
         descriptions();

@@ -6,7 +6,7 @@ list(FILTER kernels INCLUDE REGEX "[.]cu$")
 add_library(backend_cuda_host MODULE ${sources})
 target_link_libraries(backend_cuda_host PRIVATE sodet m)
 sodet_hostcuda_sources(backend_cuda_host ${kernels})
-target_link_libraries(backend_cuda_host PRIVATE hostcuda_cudnn)
+target_link_libraries(backend_cuda_host PRIVATE hostcuda_cudnn hostcuda_nvjpeg)
 target_compile_definitions(backend_cuda_host PRIVATE SODET_CUDA_HOST SODET_CUDA_NAME="cuda_host" CUDNN_WARN_DEPRECATED)
 set_target_properties(backend_cuda_host PROPERTIES PREFIX "" OUTPUT_NAME cuda_host C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/plugins/backend)

@@ -102,6 +102,7 @@ static void close_device(void *device)
     sd_free(d->conv);
     sd_free(d->expected);
     dnn_close(d->dnn);
+    cuda_jpegs_close(d->jpegs);
     for (uint32_t i = 0; i < CUDA_STAGES; i++) {
         if (d->stage[i].memory)
             cudaFreeHost(d->stage[i].memory);
@@ -240,6 +241,7 @@ static sodet_status open_device(const void *self, uint32_t index, const sodet_de
     d->index = (int)index;
     d->rank = o->rank;
     d->world = o->group && o->world ? o->world : 1;
+    d->threads = o->threads ? o->threads : 1;
     d->group = o->group;
     sodet_status s = cuda_use(d, err);
     if (s == SODET_OK)
@@ -477,6 +479,7 @@ static const sodet_backend_ops ops = {.struct_size = sizeof ops,
                                       .copy = copy,
                                       .fetch = fetch,
                                       .fetched = fetched,
+                                      .decode = cuda_decode,
                                       .group_id = group_id,
                                       .join_group = join_group,
                                       .open = open_device,

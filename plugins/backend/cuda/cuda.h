@@ -29,6 +29,7 @@ typedef struct cuda_config {
 
 /* ---- devices ---- */
 typedef struct cuda_group cuda_group; /* collective.c */
+typedef struct cuda_jpegs cuda_jpegs; /* jpeg.c */
 /* What is uploaded goes through pinned memory on a stream of its own to the device, and from there into its place on the stream: so the next
  * batch is brought while a step computes, as far as the stages hold it. Small things go straight into their place. */
 enum { CUDA_STAGES = 16, CUDA_STAGE_LEAST = 64 << 10, CUDA_STAGE_MOST = 4 << 20, CUDA_SMALLS = 64, CUDA_SMALL_BYTES = 4096 };
@@ -57,10 +58,12 @@ typedef struct cuda_device {
     const cuda_config *config;
     int index;
     uint32_t rank, world;
+    uint32_t threads;  /* of the host, for this device */
     uint32_t map_type; /* SODET_F32, SODET_BF16, SODET_F16 */
     cuda_group *group;
     cudaStream_t stream, comm, copies;
     dnn_context *dnn;
+    cuda_jpegs *jpegs;     /* NULL: none was decoded yet */
     cudaEvent_t *expected; /* of collectives that are put on the stream, in their order; [first_expected, n_expected) */
     uint64_t first_expected, n_expected, expected_capacity;
     cuda_conv *conv;
@@ -90,6 +93,10 @@ sodet_status cuda_wait(cuda_device *d, sodet_err *err);
 sodet_status cuda_wait_for(cuda_device *d, cudaEvent_t event, sodet_err *err);
 
 sodet_status cuda_upload(void *device, void *to, uint64_t offset, const void *from, uint64_t bytes, sodet_err *err);
+
+/* ---- JPEGs (jpeg.c) ---- */
+sodet_status cuda_decode(void *device, uint32_t n, const sodet_coded *pictures, void *to, uint64_t from, uint32_t *failed, sodet_err *err);
+void cuda_jpegs_close(cuda_jpegs *j); /* accepts NULL; nothing of it is on the stream any more */
 
 /* ---- collectives (collective.c) ---- */
 sodet_status cuda_group_id(uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err);
