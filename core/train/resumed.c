@@ -21,6 +21,7 @@ static const bound bounds[] = {
     {"data", "difficult"},
     {"data", "min_side"},
     {"data", "ignore_orientation"},
+    {"data", "bad_boxes"},
     {"optimizer", "type"},
     {"optimizer", "accumulate"},
     {"optimizer", "ema"},

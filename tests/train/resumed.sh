@@ -45,6 +45,7 @@ refused backbone.width=0.25 "[backbone] width" "0.125"
 refused transform.train=resize "[transform] train = resize" "hflip"
 refused optimizer.accumulate=2 "[optimizer] accumulate" "has 1"
 refused optimizer.ema=0.9 "[optimizer] ema" "has 0"
+refused data.bad_boxes=drop "[data] bad_boxes = drop" "has clip"
 resume input.size=96x96 train.batch=8
 [ $? = 2 ] || fail "two values should be refused"
 says "so do 1 more"
