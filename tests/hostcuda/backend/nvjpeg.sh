@@ -77,13 +77,13 @@ mkdir hurt && cp pictures/noise0[0-9].* hurt && damage hurt/noise01.jpg
 grep '^noise0' pictures/pictures.csv >hurt/pictures.csv
 hurt=$(set_of hurt hurt/pictures.csv)
 run train "$ini" $hurt run.devices=cuda_host data.pixels=device run.output=hurt-host --max-steps 6; is_code 1; err_has "noise01.jpg"
-for broken in stop skip; do
-    HC_ABORT=0 run train "$ini" $hurt run.devices=cuda_host:0,1 $gpu data.broken=$broken run.output=hurt-$broken --max-steps 6; is_code 1
+for policy in stop skip; do
+    HC_ABORT=0 run train "$ini" $hurt run.devices=cuda_host:0,1 $gpu data.bad_files=$policy run.output=hurt-$policy --max-steps 6; is_code 1
     err_has "noise01.jpg: nvJPEG refuses it: "; err_has "sodet data check tells whether it is damaged, [data] decode = host reads"
 done
 head -c 900 pictures/noise01.jpg >hurt/noise01.jpg # libjpeg's word
 run train "$ini" $hurt run.devices=cuda_host $gpu run.output=cut-stop --max-steps 6; is_code 1; err_has "noise01.jpg: a damaged or unsupported JPEG"
-run train "$ini" $hurt run.devices=cuda_host $gpu data.broken=skip run.output=cut-skip --max-steps 6; is_code 0; err_has "noise01.jpg"
+run train "$ini" $hurt run.devices=cuda_host $gpu data.bad_files=skip run.output=cut-skip --max-steps 6; is_code 0; err_has "noise01.jpg"
 
 # ---- calls that fail in the middle ----
 HC_FAIL=nvjpegDecodeBatched:3:6 train fails run.devices=cuda_host $gpu --max-steps 6; is_code 1
