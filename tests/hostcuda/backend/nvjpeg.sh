@@ -77,7 +77,7 @@ mkdir hurt && cp pictures/noise0[0-9].* hurt && damage hurt/noise01.jpg
 grep '^noise0' pictures/pictures.csv >hurt/pictures.csv
 hurt=$(set_of hurt hurt/pictures.csv)
 run train "$ini" $hurt run.devices=cuda_host data.pixels=device run.output=hurt-host --max-steps 6; is_code 1; err_has "noise01.jpg"
-for policy in stop skip; do
+for policy in fail skip; do
     HC_ABORT=0 run train "$ini" $hurt run.devices=cuda_host:0,1 $gpu data.bad_files=$policy run.output=hurt-$policy --max-steps 6; is_code 1
     err_has "noise01.jpg: nvJPEG refuses it: "; err_has "sodet data check tells whether it is damaged, [data] decode = host reads"
 done
