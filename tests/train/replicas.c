@@ -409,6 +409,7 @@ static const char *plan; /* HC_FAIL */
 static void fail_soon(void)
 {
     setenv("HC_FAIL", plan, 1);
+    setenv("HC_ABORT", "1", 1); /* what a device that failed leaves behind is not used wrongly either */
 }
 
 /* A rank that fails, whatever in, ends the run within its time; the message names the rank; the last checkpoint goes on. */

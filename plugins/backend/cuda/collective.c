@@ -141,6 +141,11 @@ sodet_status cuda_group_expect(cuda_device *d, cudaEvent_t ready, sodet_err *err
     return SODET_OK;
 }
 
+void cuda_group_forget(cuda_device *d)
+{
+    d->first_expected = d->n_expected = 0;
+}
+
 uint32_t cuda_group_awaited(cuda_group *g, double *seconds)
 {
     uint64_t least = UINT64_MAX, since = 0;

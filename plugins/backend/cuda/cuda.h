@@ -113,6 +113,8 @@ sodet_status cuda_group_check(cuda_device *d, sodet_err *err);
 void cuda_group_waits(cuda_device *d, bool waits);
 /* The next collective of this device has its inputs when `ready` is done. */
 sodet_status cuda_group_expect(cuda_device *d, cudaEvent_t ready, sodet_err *err);
+/* Of a device that failed: what it is expected to come to is not looked at any more, so that its events may go. */
+void cuda_group_forget(cuda_device *d);
 /* Sum over ranks of n parts; on d->comm. in == out is allowed. */
 typedef struct cuda_part {
     const void *in;

@@ -93,7 +93,8 @@ void cuda_unbind(void *program)
     cuda_program *g = program;
     if (!g)
         return;
-    (void)cuda_wait(g->device, NULL); /* nothing may still be at its memory */
+    if (cuda_wait(g->device, NULL) != SODET_OK) /* nothing may still be at its memory */
+        cuda_group_forget(g->device);
     for (uint32_t i = 0; i < CUDA_RUNS; i++) {
         (void)cuda_marks_read(g->device, &g->marks[i], NULL);
         cuda_marks_free(&g->marks[i]);
