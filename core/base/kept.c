@@ -10,14 +10,19 @@ static sodet_status no_memory(sodet_err *err)
     return SODET_FAIL(err, SODET_E_MEMORY, "no memory for a table of measurements");
 }
 
-char *sd_kept_path(const char *set, const char *name, sd_pool *pool)
+sodet_status sd_kept_path(const char *set, const char *name, sd_pool *pool, char **out, sodet_err *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    *out = NULL;
     if (set && *set)
-        return sd_pool_strdup(pool, set);
-    if (cache && *cache == '/')
-        return sd_pool_printf(pool, "%s/sodet/%s", cache, name);
-    return home && *home == '/' ? sd_pool_printf(pool, "%s/.cache/sodet/%s", home, name) : NULL;
+        *out = sd_pool_strdup(pool, set);
+    else if (cache && *cache == '/')
+        *out = sd_pool_printf(pool, "%s/sodet/%s", cache, name);
+    else if (home && *home == '/')
+        *out = sd_pool_printf(pool, "%s/.cache/sodet/%s", home, name);
+    else
+        return SODET_OK;
+    return *out ? SODET_OK : no_memory(err);
 }
 
 static sd_kept_row *find(const sd_kept *k, const char *key)

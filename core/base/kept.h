@@ -25,8 +25,9 @@ typedef struct sd_kept {
         .lock = PTHREAD_MUTEX_INITIALIZER, .backend = name                                                                                 \
     }
 
-/* Where it lies: `set` if that is not empty, else sodet/<name> in the user's folder of caches. NULL: nowhere, or no memory. */
-char *sd_kept_path(const char *set, const char *name, sd_pool *pool);
+/* Where it lies: `set` if that is not empty, else sodet/<name> in the user's folder of caches. *out, in the pool; NULL: nowhere, for the
+ * environment names no such folder. */
+sodet_status sd_kept_path(const char *set, const char *name, sd_pool *pool, char **out, sodet_err *err);
 /* All of these with the lock taken. Reads the file, unless it is the one that was read last; what came from another one is forgotten. */
 sodet_status sd_kept_read(sd_kept *k, const char *path, const char *head, sodet_err *err);
 const char *sd_kept_find(const sd_kept *k, const char *key); /* NULL: unknown */

@@ -160,10 +160,14 @@ static sodet_status look_up(cpu_plan *p, cpu_node *n, bool conversion, double se
 sodet_status cpu_measure(cpu_plan *p, sodet_err *err)
 {
     sd_pool pool = {0};
-    char *path = sd_kept_path(p->device->config->times, "cpu_times.tsv", &pool), *head = header(&pool);
+    char *path, *head = header(&pool);
     uint64_t measured = 0;
     pthread_mutex_lock(&table.lock);
-    sodet_status s = !head ? cpu_out_of_memory(err) : path ? sd_kept_read(&table, path, head, err) : SODET_OK;
+    sodet_status s = sd_kept_path(p->device->config->times, "cpu_times.tsv", &pool, &path, err);
+    if (s == SODET_OK && !head)
+        s = cpu_out_of_memory(err);
+    if (s == SODET_OK && path)
+        s = sd_kept_read(&table, path, head, err);
     if (s == SODET_OK)
         s = look_up(p, NULL, true, p->conversion, &measured, err);
     for (uint32_t i = 0; i < p->forms.n_nodes && s == SODET_OK; i++)

@@ -173,9 +173,11 @@ sodet_status cuda_tune(cuda_device *d, const dnn_conv *c, dnn_plan *out, sodet_e
         s = dnn_plan_list(d->dnn, c, PLANS, plan, &n, err);
     if (s == SODET_OK && n > 1) {
         sd_pool pool = {0};
-        const char *path = sd_kept_path(d->config->times, "cuda_engines.tsv", &pool);
+        char *path;
         pthread_mutex_lock(&table.lock);
-        s = path ? sd_kept_read(&table, path, HEAD, err) : SODET_OK;
+        s = sd_kept_path(d->config->times, "cuda_engines.tsv", &pool, &path, err);
+        if (s == SODET_OK && path)
+            s = sd_kept_read(&table, path, HEAD, err);
         fastest = s == SODET_OK ? known(key, plan, n) : 0;
         if (fastest == UINT32_MAX) {
             s = measure(d, key, c, plan, n, &fastest, err);
