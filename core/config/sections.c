@@ -141,8 +141,10 @@ static const sodet_opt train_opts[] = {
     SODET_OPT_UINT(sd_train_cfg, max_steps, "0", 0, UINT_MOST, "end after this many steps; 0: by the schedule's total alone"),
     SODET_OPT_UINT(sd_train_cfg, patience, "0", 0, 1e6, "end after this many evaluations without a better best metric; 0: off"),
     SODET_OPT_DOUBLE(sd_train_cfg, target, "0", 0, 1e6, "end when the best metric reaches it; 0: off"),
-    SODET_OPT_ENUM(sd_train_cfg, norm, "sync", norms,
-                   "batch norm's statistics: of all devices' batch, of each device's own, the running ones"),
+    SODET_OPT_ENUM(
+        sd_train_cfg, norm, "sync", norms,
+        "batch norm's statistics: of all devices' batch, of each device's own (the first one's running ones are kept and evaluated), the "
+        "running ones"),
     SODET_OPT_ENUM(sd_train_cfg, init, "xavier", inits, "weights of layers that do not choose themselves"),
     SODET_OPT_UINT(sd_train_cfg, log_every, "50", 1, 1e6, "steps between lines where the output is no terminal"),
 };

@@ -38,6 +38,7 @@ sodet_status sd_device_pool_agree(sd_device_pool *pool, bool frozen, sodet_err *
     look l = {frozen, sd_alloc(n, sizeof *l.sum)};
     if (!l.sum)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the checksums of %u devices", n);
+    sd_log(SD_LOG_DEBUG, "comparing the weights of %u devices", n);
     sodet_status s = sd_device_pool_run(pool, add_up, &l, err);
     for (uint32_t i = 1; i < n && s == SODET_OK; i++)
         for (uint32_t a = 0; a < SD_ARENA_COUNT && s == SODET_OK; a++)

@@ -49,6 +49,7 @@ typedef struct sd_run {
     sd_flight flights[2];
     sd_flight *flight; /* NULL: every step that was begun is finished */
     bool ahead;        /* a step is begun before the one before it is finished */
+    bool agreed;       /* the devices' weights have been compared since the last step */
     sd_unread unread;
     sd_text changed; /* values that a resumed run goes on with and did not begin with */
     double began, last_save;

@@ -221,9 +221,7 @@ static void add_facts(table *t, const sd_run_facts *f, const char *kind, sd_text
 static sodet_status save(const sd_run_facts *f, const sd_train_state *s, bool weights, const char *path, sodet_err *err)
 {
     table t;
-    sodet_status status = sd_device_pool_agree(f->pool, false, err); /* device 0 is written for all of them */
-    if (status == SODET_OK)
-        status = list_tensors(f, weights, &t, err);
+    sodet_status status = list_tensors(f, weights, &t, err);
     if (status != SODET_OK)
         return status;
     sd_text ini = {0};

@@ -47,7 +47,7 @@ typedef struct sd_run_facts {
     uint32_t ema_slot;             /* slot of averaged weights, or UINT32_MAX */
 } sd_run_facts;
 
-/* Everything, to be resumed. */
+/* Everything, to be resumed. Of both, device 0 is written for all devices: that they agree (sd_device_pool_agree) is looked at before. */
 sodet_status sd_state_save(const sd_run_facts *f, const sd_train_state *s, const char *path, sodet_err *err);
 /* What inference needs: the averaged weights if there are such, else the parameters; and buffers. */
 sodet_status sd_state_save_weights(const sd_run_facts *f, const sd_train_state *s, const char *path, sodet_err *err);

@@ -587,6 +587,20 @@ bool sd_stepper_runs_ahead(const sd_stepper *s)
     return sd_replica_fetches(sd_device_pool_replica(s->config.pool, 0), 2 + s->losses);
 }
 
+sodet_status sd_stepper_share_statistics(sd_stepper *s, sodet_err *err)
+{
+    if (s->n == 1 || !s->buffers_n || s->options.norm != SD_NORM_TRAIN)
+        return SODET_OK;
+    void *values = sd_alloc((size_t)s->buffers_n, sizeof(double));
+    if (!values)
+        return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the running statistics");
+    sodet_status status = sd_device_pool_read_raw(s->config.pool, SD_ARENA_FROZEN, s->buffers_first, s->buffers_n, values, err);
+    if (status == SODET_OK)
+        status = sd_device_pool_write_raw(s->config.pool, SD_ARENA_FROZEN, s->buffers_first, s->buffers_n, values, err);
+    sd_free(values);
+    return status;
+}
+
 /* ---- who is to blame ---- */
 typedef struct blame {
     sd_stepper *s;

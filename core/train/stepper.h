@@ -67,6 +67,9 @@ sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err);
 /* After a step that was not finite: which layer's output is the first that is not, and in which pictures' batch. Runs the forward
  * pass of device 0's share again with every layer kept, so it may need much memory; says so if it cannot. */
 void sd_stepper_blame(sd_stepper *s, const sd_batch *const *batches, uint32_t n, const sd_dataset *dataset, sd_text *out);
+/* With statistics of its own each device has running statistics of its own: all get those of device 0, which are what a checkpoint holds. To
+ * be called before anything is evaluated, so that what is found is what the checkpoint finds. */
+sodet_status sd_stepper_share_statistics(sd_stepper *s, sodet_err *err);
 /* Seconds per node of device 0's last gradient program, added up over steps (bench); NULL switches off. */
 void sd_stepper_time_nodes(sd_stepper *s, double *seconds, uint64_t capacity);
 /* Pictures of the last step that device i had. */

@@ -9,11 +9,21 @@
 #include "core/train/run.h"
 
 /* ---- checkpoints ---- */
+/* Once for all files of a step. */
+static sodet_status devices_agree(sd_run *r, sodet_err *err)
+{
+    const sodet_status s = r->agreed ? SODET_OK : sd_device_pool_agree(r->pool, false, err);
+    r->agreed = s == SODET_OK;
+    return s;
+}
+
 static sodet_status save_last(sd_run *r, sd_train_result *out, sodet_err *err)
 {
     char path[4160];
     snprintf(path, sizeof path, "%.4095s/last.safetensors", r->folder);
-    sodet_status s = sd_state_save(&r->facts, &r->state, path, err);
+    sodet_status s = devices_agree(r, err);
+    if (s == SODET_OK)
+        s = sd_state_save(&r->facts, &r->state, path, err);
     if (s == SODET_OK) {
         memcpy(out->checkpoint, path, sizeof path);
         r->last_save = sd_now();
@@ -86,6 +96,8 @@ static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet
     sd_infer_stats stats;
     sodet_status s = sd_usage_end(&r->usage, err);
     if (s == SODET_OK)
+        s = sd_stepper_share_statistics(r->stepper, err);
+    if (s == SODET_OK)
         s = sd_validation_run(r->validation, r->infer, NULL, progressed, r, &stats, err);
     if (s == SODET_OK)
         s = sd_usage_begin(&r->usage, err);
@@ -128,7 +140,9 @@ static sodet_status evaluate(sd_run *r, bool counts, sd_train_result *out, sodet
         return SODET_OK;
     char path[4160];
     snprintf(path, sizeof path, "%.4095s/best.safetensors", r->folder);
-    s = sd_state_save_weights(&r->facts, &state, path, err);
+    s = devices_agree(r, err);
+    if (s == SODET_OK)
+        s = sd_state_save_weights(&r->facts, &state, path, err);
     if (s == SODET_OK)
         memcpy(out->best_checkpoint, path, sizeof path);
     return s;
@@ -203,6 +217,7 @@ static void advise(sd_run *r)
 static sodet_status begin_step(sd_run *r, sd_flight *f, bool alone, sodet_err *err)
 {
     const double scale = sd_loss_scale_begin(r->core, &r->state.scale);
+    r->agreed = false;
     f->before = r->state;
     f->step = (sd_step){.step = r->state.step, .lr = sd_run_rate(r), .normaliser = r->state.normaliser, .loss_scale = scale};
     sodet_status s = sd_stepper_begin_step(r->stepper, f->batches, &f->step, alone, err);
