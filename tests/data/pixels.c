@@ -17,6 +17,9 @@ static const char *const *backends;
 
 enum { SAMPLES = 40, BATCH = 7, STEPS = 9 /* an epoch and a half */ };
 static const double tolerance = 0.005; /* grey levels */
+/* Between two decoders of JPEG: each of Y, Cb and Cr is rounded after the cosines, off by 1 at most (1 + 1.772), colours then once more (1);
+ * and chroma, which changes by an eighth of a level from one pixel to the next here, may be taken from a pixel away. */
+static const double of_decoders = 4.5;
 
 /* ---- a data set of noise: every picture has a size of its own; annotations tell some of the sizes ---- */
 typedef struct noise {
@@ -64,7 +67,7 @@ static uint32_t kind_of(uint64_t i)
     return i % 5 == 4 ? AS_PIXELS : i % 9 == 3 ? AS_TURNED : AS_JPEG;
 }
 
-/* Picture i as a JPEG, with stripes; AS_TURNED: stored lying, with the EXIF tag 6. */
+/* Picture i as a JPEG: grey stripes and noise, under a slow change of colours; AS_TURNED: stored lying, with the EXIF tag 6. */
 static sodet_status make_jpeg(uint64_t i, sd_text *out, sodet_err *e)
 {
     static const char exif[] = "\xff\xe1\0\x22"
@@ -75,8 +78,12 @@ static sodet_status make_jpeg(uint64_t i, sd_text *out, sodet_err *e)
     uint8_t *rgb = malloc((size_t)width * height * 3);
     if (!rgb)
         return SODET_FAIL(e, SODET_E_MEMORY, "no memory");
-    for (size_t k = 0; k < (size_t)width * height * 3; k++)
-        rgb[k] = (uint8_t)(40 * (k / 17 % 5) + sd_mix64(k + i) % 30);
+    for (size_t k = 0; k < (size_t)width * height; k++) {
+        const size_t grey = 40 * (k / 7 % 5) + sd_mix64(k + i) % 30 + 10, across = k % (turned ? height : width);
+        rgb[3 * k] = (uint8_t)(grey + across / 4);
+        rgb[3 * k + 1] = (uint8_t)grey;
+        rgb[3 * k + 2] = (uint8_t)(grey + 20);
+    }
     sd_text jpeg = {0};
     const sodet_status status = sd_jpeg_encode("noise", rgb, turned ? height : width, turned ? width : height, 90, &jpeg, e);
     free(rgb);
@@ -251,7 +258,7 @@ static double furthest(const sd_batch *host, const float *device, const sd_input
     return worst;
 }
 
-static void compare(const char *name, sd_device_pool *pool, const sd_loader_config *config, bool jpegs)
+static void compare(const char *name, sd_device_pool *pool, const sd_loader_config *config, bool jpegs, double most)
 {
     sd_loader_config c = *config;
     sd_loader *on_host = NULL, *on_device = NULL;
@@ -285,7 +292,7 @@ static void compare(const char *name, sd_device_pool *pool, const sd_loader_conf
     sd_loader_close(on_host);
     sd_loader_close(on_device);
     printf("%s: off by %.2g grey levels at most\n", name, worst);
-    CHECK(worst <= tolerance);
+    CHECK(worst <= most);
 }
 
 static const char *const ssd[] = {"plugin = photometric", "plugin = expand", "plugin = ssd_crop",
@@ -309,6 +316,7 @@ static void same_pictures(void)
         char text[100], name[120];
         sd_config *cfg = NULL;
         sd_device_pool *pool = NULL;
+        const bool rig = strcmp(backends[i], "cuda_host") == 0; /* its nvJPEG is libjpeg */
         const int n = snprintf(text, sizeof text, "[run]\nname = x\nthreads = 2\ndevices = %s\n", backends[i]);
         CHECK_OK(sd_config_open_text(text, (uint64_t)n, "test.ini", NULL, NULL, 0, &cfg, &err));
         CHECK_OK(sd_device_pool_open(cfg, &pool, &err));
@@ -317,11 +325,15 @@ static void same_pictures(void)
             open_bench(&b, k % 2, chains[k]);
             b.config.input.channels = k % 3 == 2 ? SD_CHANNELS_GREY : k % 3 == 1 ? SD_CHANNELS_BGR : SD_CHANNELS_RGB;
             snprintf(name, sizeof name, "%s, chain %u", backends[i], k);
-            compare(name, pool, &b.config, false);
-            if (strcmp(backends[i], "cuda_host") == 0) {
-                b.from.jpegs = true;
-                snprintf(name, sizeof name, "%s, chain %u, JPEGs", backends[i], k);
-                compare(name, pool, &b.config, true);
+            compare(name, pool, &b.config, false, tolerance);
+            if (sd_device_pool_replica(pool, 0)->ops->decode && (rig || k == 0)) {
+                if (sd_send_ready(pool, true, &err) == SODET_OK) {
+                    b.from.jpegs = true;
+                    snprintf(name, sizeof name, "%s, chain %u, JPEGs", backends[i], k);
+                    compare(name, pool, &b.config, true, rig ? tolerance : of_decoders);
+                } else {
+                    check_skip(err.text);
+                }
             }
             close_bench(&b);
         }

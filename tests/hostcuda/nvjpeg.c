@@ -189,7 +189,7 @@ static void message(j_common_ptr c, int level)
     if (level >= 0)
         return;
     h->base.num_warnings++;
-    h->cut |= h->base.msg_code == JWRN_JPEG_EOF || h->base.msg_code == JWRN_HIT_MARKER;
+    h->cut |= h->base.msg_code == JWRN_JPEG_EOF;
 }
 
 static bool is_supported(const struct jpeg_decompress_struct *c)

@@ -46,8 +46,10 @@ train three run.devices=cuda_host:0,1,2 $gpu data.workers=3 --max-steps 8; is_co
 same hosts three
 train bf16 run.devices=cuda_host $gpu run.precision=bf16 --max-steps 4; is_code 0
 near host bf16 0.05 4
-HC_DELAY_US=3000 train slow run.devices=cuda_host $gpu --max-steps 6; is_code 0 # nothing is used again too early
-near host slow 0 6
+# Five batches are sent before anything is waited for: nothing may be used again too early.
+train many run.devices=cuda_host data.pixels=device optimizer.accumulate=5 --max-steps 3; is_code 0
+HC_DELAY_US=3000 train slow run.devices=cuda_host $gpu optimizer.accumulate=5 --max-steps 3; is_code 0
+same many slow
 
 # ---- resuming, with the decoder and without ----
 train cut run.devices=cuda_host $gpu --max-steps 5; is_code 0
