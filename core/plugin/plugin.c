@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/plugin/elf.h"
+#include "core/plugin/load.h"
 #include "sodet/backend.h"
 #include "sodet/data.h"
 #include "sodet/detection.h"
@@ -133,38 +134,43 @@ const char *const *sd_plugin_folders(void)
 
 /* ---- the handshake ---- */
 
-/* Before dlopen, so before any code of the plugin: sixteen bytes from the file. */
-sodet_status sd_plugin_check_head(const char *path, uint32_t kind, sodet_err *err)
+sodet_status sd_plugin_read_head(const char *path, const sd_desc_form *form, sd_desc_head *head, sodet_err *err)
 {
-    struct {
-        uint32_t magic, struct_size;
-        uint16_t major, minor;
-        uint32_t kind;
-    } head;
     uint64_t size;
-    sodet_status s = sd_elf_read_symbol(path, "sodet_plugin_desc", &head, sizeof head, &size, err);
+    sodet_status s = sd_elf_read_symbol(path, form->symbol, head, sizeof *head, &size, err);
     if (s != SODET_OK)
         return s;
-    if (head.magic != SODET_PLUGIN_MAGIC)
-        return SODET_FAIL(err, SODET_E_INVALID,
-                          "%s: its sodet_plugin_desc begins with 0x%08x, not with 0x%08x: not a descriptor of a sodet plugin", path,
-                          (unsigned)head.magic, SODET_PLUGIN_MAGIC);
-    if (head.major != SODET_ABI_MAJOR)
+    if (head->magic != form->magic)
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: its %s begins with 0x%08x, not with 0x%08x: not a descriptor of %s", path,
+                          form->symbol, (unsigned)head->magic, (unsigned)form->magic, form->what);
+    if (head->major != SODET_ABI_MAJOR)
         return SODET_FAIL(err, SODET_E_INVALID,
                           "%s: built for plugin ABI %u.%u, this sodet (" SODET_VERSION
                           ") has %u.%u; build the plugin again against its headers",
-                          path, (unsigned)head.major, (unsigned)head.minor, SODET_ABI_MAJOR, SODET_ABI_MINOR);
-    if (head.struct_size < LEAST_DESC || (size && size < head.struct_size))
+                          path, (unsigned)head->major, (unsigned)head->minor, SODET_ABI_MAJOR, SODET_ABI_MINOR);
+    if (head->struct_size < form->least || (size && size < head->struct_size))
         return SODET_FAIL(err, SODET_E_INVALID,
-                          "%s: its descriptor says %u bytes, the symbol has %llu and the shortest ever had %zu; use SODET_PLUGIN(...)",
-                          path, (unsigned)head.struct_size, (unsigned long long)size, LEAST_DESC);
-    if (!sd_kind_name(head.kind))
+                          "%s: its descriptor says %u bytes, the symbol has %llu and the shortest ever had %zu; use %s(...)", path,
+                          (unsigned)head->struct_size, (unsigned long long)size, form->least, form->macro);
+    return SODET_OK;
+}
+
+/* Before dlopen, so before any code of the plugin: sixteen bytes from the file. */
+sodet_status sd_plugin_check_head(const char *path, uint32_t kind, sodet_err *err)
+{
+    static const sd_desc_form form = {
+        .symbol = "sodet_plugin_desc", .what = "a sodet plugin", .macro = "SODET_PLUGIN", .magic = SODET_PLUGIN_MAGIC, .least = LEAST_DESC};
+    sd_desc_head head;
+    sodet_status s = sd_plugin_read_head(path, &form, &head, err);
+    if (s != SODET_OK)
+        return s;
+    if (!sd_kind_name(head.word))
         return SODET_FAIL(err, SODET_E_INVALID,
                           "%s: a plugin of kind %u, which this sodet (" SODET_VERSION ") does not know; it needs a newer sodet", path,
-                          (unsigned)head.kind);
-    if (head.kind != kind)
+                          (unsigned)head.word);
+    if (head.word != kind)
         return SODET_FAIL(err, SODET_E_INVALID, "%s: is a %s, a %s is needed; it belongs into the folder %s/", path,
-                          sd_kind_name(head.kind), sd_kind_name(kind), sd_kind_name(head.kind));
+                          sd_kind_name(head.word), sd_kind_name(kind), sd_kind_name(head.word));
     return SODET_OK;
 }
 
@@ -193,8 +199,7 @@ static sodet_status explain_dlopen(const char *path, const char *text, sodet_err
     return SODET_FAIL(err, SODET_E_INVALID, "%s: cannot be loaded: %s", path, text ? text : "no reason given");
 }
 
-/* The plugin's struct over zeros. Newer and longer: what lies behind what we know must be zero. */
-static bool copy_known(void *to, size_t own, const void *from, size_t theirs)
+bool sd_copy_known(void *to, size_t own, const void *from, size_t theirs)
 {
     memcpy(to, from, theirs < own ? theirs : own);
     for (size_t i = own; i < theirs; i++) {
@@ -228,7 +233,7 @@ static sodet_status check_rows(const char *path, const sodet_plugin *d, sodet_er
 static sodet_status check_desc(const char *path, const char *name, const sodet_plugin *theirs, sd_plugin *p, sodet_err *err)
 {
     sodet_plugin *d = &p->desc;
-    if (!copy_known(d, sizeof *d, theirs, theirs->struct_size))
+    if (!sd_copy_known(d, sizeof *d, theirs, theirs->struct_size))
         return SODET_FAIL(
             err, SODET_E_INVALID,
             "%s: needs a newer sodet: it was built for ABI %u.%u and uses a part of its descriptor that this one (" SODET_VERSION
@@ -250,7 +255,7 @@ static sodet_status check_desc(const char *path, const char *name, const sodet_p
     void *copy = sd_pool_alloc(&all.pool, own);
     if (!copy)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
-    if (!copy_known(copy, own, ops, ops[0]))
+    if (!sd_copy_known(copy, own, ops, ops[0]))
         return SODET_FAIL(
             err, SODET_E_INVALID,
             "%s: needs a newer sodet: its table of functions has %u bytes and uses what lies behind the %zu that this one (" SODET_VERSION
@@ -276,6 +281,18 @@ static bool may_unload(void)
 #endif
 }
 
+sodet_status sd_plugin_open_file(const char *path, const char *real, void **handle, sodet_err *err)
+{
+    *handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+    return *handle ? SODET_OK : explain_dlopen(path, dlerror(), err);
+}
+
+void sd_plugin_close_file(void *handle)
+{
+    if (may_unload())
+        dlclose(handle);
+}
+
 static sodet_status load_file(uint32_t kind, const char *name, const char *path, const sd_plugin **out, sodet_err *err)
 {
     char real[PATH_MAX];
@@ -293,9 +310,10 @@ static sodet_status load_file(uint32_t kind, const char *name, const char *path,
     sodet_status s = sd_plugin_check_head(path, kind, err);
     if (s != SODET_OK)
         return s;
-    void *handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        return explain_dlopen(path, dlerror(), err);
+    void *handle;
+    s = sd_plugin_open_file(path, real, &handle, err);
+    if (s != SODET_OK)
+        return s;
     const sodet_plugin *theirs = dlsym(handle, "sodet_plugin_desc");
     sd_plugin *p = sd_pool_alloc(&all.pool, sizeof *p);
     s = !theirs ? SODET_FAIL(err, SODET_E_INVALID, "%s: exports no sodet_plugin_desc", path)
@@ -316,8 +334,7 @@ static sodet_status load_file(uint32_t kind, const char *name, const char *path,
             s = SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
     }
     if (s != SODET_OK) {
-        if (may_unload())
-            dlclose(handle);
+        sd_plugin_close_file(handle);
         return s;
     }
     all.loaded[all.n_loaded++] = p;
@@ -407,6 +424,20 @@ sodet_status sd_plugin_load(uint32_t kind, const char *name, const sd_plugin **o
     sodet_status s = load_locked(kind, name, out, err);
     pthread_mutex_unlock(&all.lock);
     return s;
+}
+
+const sd_plugin *sd_plugin_of_address(const void *address)
+{
+    const sd_plugin *found = NULL;
+    Dl_info at, own;
+    if (!dladdr(address, &at))
+        return NULL;
+    pthread_mutex_lock(&all.lock);
+    for (uint64_t i = 0; i < all.n_loaded && !found; i++)
+        if (dladdr(all.loaded[i]->desc.ops, &own) && own.dli_fbase == at.dli_fbase)
+            found = all.loaded[i];
+    pthread_mutex_unlock(&all.lock);
+    return found;
 }
 
 void sd_plugin_each(uint32_t kind, sd_plugin_visit *visit, void *context)

@@ -33,6 +33,9 @@ sodet_status sd_plugin_load(uint32_t kind, const char *name, const sd_plugin **o
  * ABI or kind. */
 sodet_status sd_plugin_check_head(const char *path, uint32_t kind, sodet_err *err);
 
+/* The loaded plugin in whose code or data the address lies; NULL: none. */
+const sd_plugin *sd_plugin_of_address(const void *address);
+
 /* What could be loaded: one call per .so in the folders, names in order; a shadowed one (a folder before it has the name) is not
  * called. err is NULL for a good one; else plugin is NULL and err says why it is refused. */
 typedef void sd_plugin_visit(void *context, uint32_t kind, const char *name, const char *path, const sd_plugin *plugin,

@@ -122,7 +122,7 @@ typedef struct sodet_cpu_kernel {
     void (*run)(const sodet_kernel_args *a, uint32_t phase, int64_t begin, int64_t end, uint32_t thread); /* thread: 0..n_threads-1 */
 } sodet_cpu_kernel;
 
-/* A plugin's own operator: arrays of n_parts entries; NULL: that backend cannot. */
+/* A plugin's own operator: arrays of n_parts entries; NULL: that backend cannot. For GPUs: sodet/cuda.h. */
 typedef struct sodet_custom_kernels {
     uint32_t struct_size, entry_size; /* entry_size: stride of cpu[] */
     const sodet_ref_kernel *ref_float, *ref_double;

@@ -36,6 +36,7 @@ endforeach()
 install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sodet/conf
     FILES_MATCHING PATTERN "*.ini" PATTERN "*.map" PATTERN "*.names")
 install(FILES tests/api/example/embed.c tests/api/example/embed.py DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY tests/api/example/swish DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT sodet-targets NAMESPACE sodet:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sodet)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/sodet-config.cmake.in ${CMAKE_BINARY_DIR}/sodet-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sodet PATH_VARS SODET_PLUGIN_INSTALL)

@@ -40,9 +40,37 @@ for kind in dataset head loss backbone neck transform evaluator; do
     out_has "100% tests passed, 0 tests failed out of 4"
 done
 
+# The example of a plugin with an operator of its own; where there is nvcc, with its kernels for GPUs, by CMake and by the line of sodet/cuda.h.
+example=$prefix/share/doc/sodet/swish
+nvcc=$(sed -n 's/^SODET_NVCC:[A-Z]*=//p' "$SODET_BUILD/CMakeCache.txt")
+[ -x "$nvcc" ] && [ -z "$flags" ] || nvcc=
+line="building swish" out="" err=""
+cmake -S "$example" -B swish -G Ninja -DCMAKE_C_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" $flags \
+    -DCMAKE_CUDA_COMPILER="${nvcc:-NOTFOUND}" -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_FLAGS=-Werror=all-warnings >log 2>&1 && cmake --build swish >>log 2>&1
+code=$? out=$(tail -c 1500 log)
+is_code 0
+run train my_neck/test.ini --plugin-dir swish neck.plugin=swish run.output=run
+is_code 0
+if [ -n "$nvcc" ]; then
+    line="nvcc swish.cu" err=""
+    cflags=$(PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sodet.pc)") pkg-config --define-prefix --cflags sodet)
+    command=$(sed -n 's/^ \*  *nvcc -shared/nvcc -shared/p' "$SODET_SOURCE/include/sodet/cuda.h")
+    command=${command/nvcc/$nvcc -Werror all-warnings} command=${command/-arch=native/-arch=sm_90} command=${command/'$(pkg-config --cflags sodet)'/$cflags}
+    (mkdir -p line/neck && cd line && cp "$example/swish.cu" . && eval "$command") >log 2>&1
+    code=$? out=$(tail -c 1500 log)
+    is_code 0
+    for file in swish/neck/swish.cuda.so line/neck/swish.cuda.so; do
+        line="nm -D $file" out=$(nm -D --defined-only "$file" 2>&1)
+        out_has " sodet_cuda_desc"
+        checks=$((checks + 1)); [ "$(wc -l <<<"$out")" -eq 1 ] || bad "more than its table is seen from outside: $out"
+    done
+else
+    skip "no nvcc for swish.cu" 5
+fi
+
 # The same source against headers of another major: this sodet refuses it, and says what to do.
 sed -i 's/^#define SODET_ABI_MAJOR .*/#define SODET_ABI_MAJOR 1u/' "$prefix/include/sodet/plugin.h"
 cmake --build my_head/build --clean-first >/dev/null 2>&1
 run check my_head/test.ini --plugin-dir my_head/build
 refused "[head] plugin = my_head" "built for plugin ABI 1.0" "build the plugin again"
-finish 60
+finish 70

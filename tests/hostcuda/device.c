@@ -215,6 +215,18 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
     return hc_fail(error);
 }
 
+/* Every kernel has code for every device here; HC_FAIL makes one that has not. */
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *kernel)
+{
+    HC_ENTER();
+    memset(out, 0, sizeof *out);
+    if (!kernel)
+        return hc_fail(cudaErrorInvalidDeviceFunction);
+    out->maxThreadsPerBlock = 1024;
+    out->maxDynamicSharedSizeBytes = (int)hc_shared_limit(kernel);
+    return cudaSuccess;
+}
+
 size_t hc_shared_limit(const void *kernel)
 {
     size_t bytes = SHARED_PER_BLOCK;

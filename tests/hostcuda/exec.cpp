@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace
@@ -35,6 +36,7 @@ struct thread : hc_thread {
 struct grid {
     const char *name;
     const void *kernel;
+    hc_arrays shared; // of the object that the kernel is in
     dim3 size, block;
     size_t shared_bytes;
     hc_closure run, drop;
@@ -247,10 +249,7 @@ void unblock()
             t.now = state::ready;
 }
 
-// Of the object that this is linked into: shared.ld.
-enum { HC_SHARED_ALIGNMENT = 32 };
-extern "C" char hc_shared_begin[] __attribute__((visibility("hidden")));
-extern "C" char hc_shared_end[] __attribute__((visibility("hidden")));
+enum { HC_SHARED_ALIGNMENT = 32 }; // shared.ld
 
 typedef uint64_t four __attribute__((vector_size(HC_SHARED_ALIGNMENT), may_alias));
 struct span {
@@ -259,7 +258,7 @@ struct span {
 // What the blocks of a kernel have written of the shared arrays so far: between two blocks all of them together would take longer than
 // most blocks do.
 std::unordered_map<const void *, span> &written = *new std::unordered_map<const void *, span>;
-bool all_spoilt;
+std::unordered_set<const char *> &all_spoilt = *new std::unordered_set<const char *>; // objects, by where their arrays begin
 
 // Stores and loads of its own: the address sanitizer's memset would report the arrays' red zones.
 __attribute__((no_sanitize("address"))) void spoil(span s)
@@ -275,18 +274,18 @@ __attribute__((no_sanitize("address"))) bool is_spoilt(const char *at)
     return (v[0] & v[1] & v[2] & v[3]) == UINT64_MAX;
 }
 
-void widen(span *s)
+void widen(hc_arrays all, span *s)
 {
     if (s->first == s->last)
-        *s = {hc_shared_end, hc_shared_begin};
-    for (char *p = hc_shared_begin; p < s->first; p += sizeof(four))
+        *s = {all.end, all.begin};
+    for (char *p = all.begin; p < s->first; p += sizeof(four))
         if (!is_spoilt(p))
             s->first = p;
-    for (char *p = hc_shared_end; p > s->last; p -= sizeof(four))
+    for (char *p = all.end; p > s->last; p -= sizeof(four))
         if (!is_spoilt(p - sizeof(four)))
             s->last = p;
     if (s->first >= s->last)
-        *s = {hc_shared_begin, hc_shared_begin};
+        *s = {all.begin, all.begin};
 }
 
 void run_block(size_t index)
@@ -358,16 +357,16 @@ void run_grid(void *argument, bool skipped)
                 shuffled[b] = static_cast<unsigned>(b);
             shuffle(shuffled);
         }
-        if (!all_spoilt)
-            spoil({hc_shared_begin, hc_shared_end});
-        all_spoilt = true;
-        hc_forget(hc_shared_begin, static_cast<size_t>(hc_shared_end - hc_shared_begin));
-        span &known = written.try_emplace(g->kernel, span{hc_shared_begin, hc_shared_begin}).first->second;
+        const hc_arrays shared = g->shared;
+        if (all_spoilt.insert(shared.begin).second)
+            spoil({shared.begin, shared.end});
+        hc_forget(shared.begin, static_cast<size_t>(shared.end - shared.begin));
+        span &known = written.try_emplace(g->kernel, span{shared.begin, shared.begin}).first->second;
         for (size_t b = 0; b < blocks; b++) {
             run_block(!shuffled.empty() ? shuffled[b] : turn_order == 1 ? blocks - 1 - b : b);
             // An array that only blocks in between have touched is known from the next launch on; to the thread sanitizer it must be at once.
             if (HC_FIBER_PER_THREAD || b == 0 || b + 1 == blocks)
-                widen(&known);
+                widen(shared, &known);
             spoil(known);
             hc_forget(known.first, static_cast<size_t>(known.last - known.first));
         }
@@ -389,6 +388,7 @@ void hc_free_executor(void)
     delete &threads;
     delete &turns;
     delete &written;
+    delete &all_spoilt;
 }
 
 hc_thread *hc_current;
@@ -465,8 +465,8 @@ void hc_check_words(const char *kernel, int argument, cudaStream_t stream, const
     }
 }
 
-void hc_launch_grid(const char *name, const void *kernel, dim3 size, dim3 block, size_t shared_bytes, cudaStream_t stream, hc_closure run,
-                    hc_closure drop, void *closure)
+void hc_launch_grid(const char *name, const void *kernel, hc_arrays shared, dim3 size, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                    hc_closure run, hc_closure drop, void *closure)
 {
     cudaError_t error = hc_enter("cudaLaunchKernel");
     size_t n = static_cast<size_t>(block.x) * block.y * block.z;
@@ -485,7 +485,7 @@ void hc_launch_grid(const char *name, const void *kernel, dim3 size, dim3 block,
     }
     grid *g = nullptr;
     if (error == cudaSuccess) {
-        g = new grid{name, kernel, size, block, shared_bytes, run, drop, closure, device, 0};
+        g = new grid{name, kernel, shared, size, block, shared_bytes, run, drop, closure, device, 0};
         error = hc_enqueue(stream, run_grid, g, false);
     }
     if (error != cudaSuccess) {

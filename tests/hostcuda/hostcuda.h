@@ -40,6 +40,14 @@
 #define SODET_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                                       \
     hc_launch(#kernel, (grid), (block), (shared_bytes), (stream), kernel, __VA_ARGS__)
 
+/* What .cu files need of the rig is visible, so that those of a plugin's own operators can be an object of their own that uses the backend's
+ * rig (HC_BORROWED: hostcuda.cmake). Protected: the rig's own object goes the short way. */
+#ifdef HC_BORROWED
+#define HC_RIG __attribute__((visibility("default")))
+#else
+#define HC_RIG __attribute__((visibility("protected")))
+#endif
+
 /* A place in a kernel's source: threads that meet must meet at the same one. */
 struct hc_site {
     const char *file;
@@ -56,9 +64,9 @@ struct hc_thread {
     unsigned lane, warp;
 };
 /* Of the thread that runs. Plain globals: one grid runs at a time (exec.cpp). */
-extern hc_thread *hc_current;
-extern uint3 hc_block_index;
-extern dim3 hc_block_size, hc_grid_size;
+extern HC_RIG hc_thread *hc_current;
+extern HC_RIG uint3 hc_block_index;
+extern HC_RIG dim3 hc_block_size, hc_grid_size;
 #define threadIdx (hc_current->index)
 #define blockIdx  hc_block_index
 #define blockDim  hc_block_size
@@ -67,14 +75,20 @@ extern dim3 hc_block_size, hc_grid_size;
 
 enum hc_vote { HC_PLAIN, HC_COUNT, HC_OR, HC_AND };
 typedef void (*hc_closure)(void *);
-void *hc_dynamic_shared(void);
-int hc_block_barrier(const hc_site *site, int predicate, hc_vote vote);
+HC_RIG void *hc_dynamic_shared(void);
+HC_RIG int hc_block_barrier(const hc_site *site, int predicate, hc_vote vote);
 /* All lanes of the mask meet. Returns what lane `source` brought as value; votes: bit per lane whose predicate held. */
-uint64_t hc_warp_meet(const hc_site *site, uint32_t mask, uint64_t value, unsigned source, int predicate, uint32_t *votes);
-void hc_check_pointer(const char *kernel, int argument, cudaStream_t stream, const void *p);
-void hc_check_words(const char *kernel, int argument, cudaStream_t stream, const void *data, size_t bytes);
-void hc_launch_grid(const char *name, const void *kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, hc_closure run,
-                    hc_closure drop, void *closure);
+HC_RIG uint64_t hc_warp_meet(const hc_site *site, uint32_t mask, uint64_t value, unsigned source, int predicate, uint32_t *votes);
+HC_RIG void hc_check_pointer(const char *kernel, int argument, cudaStream_t stream, const void *p);
+HC_RIG void hc_check_words(const char *kernel, int argument, cudaStream_t stream, const void *data, size_t bytes);
+/* The shared arrays of the object that this is linked into: shared.ld. */
+extern "C" char hc_shared_begin[] __attribute__((visibility("hidden")));
+extern "C" char hc_shared_end[] __attribute__((visibility("hidden")));
+struct hc_arrays {
+    char *begin, *end;
+};
+HC_RIG void hc_launch_grid(const char *name, const void *kernel, hc_arrays shared, dim3 grid, dim3 block, size_t shared_bytes,
+                           cudaStream_t stream, hc_closure run, hc_closure drop, void *closure);
 
 #define __syncthreads()        ((void)hc_block_barrier(HC_SITE, 0, HC_PLAIN))
 #define __syncthreads_count(p) hc_block_barrier(HC_SITE, (p) != 0, HC_COUNT)
@@ -334,7 +348,7 @@ static inline void hc_launch(const char *name, dim3 grid, dim3 block, size_t sha
     int at = 0;
     (hc_check_argument(name, at++, (cudaStream_t)stream, arguments), ...);
     hc_launch_grid(
-        name, reinterpret_cast<const void *>(kernel), grid, block, shared_bytes, (cudaStream_t)stream,
+        name, reinterpret_cast<const void *>(kernel), {hc_shared_begin, hc_shared_end}, grid, block, shared_bytes, (cudaStream_t)stream,
         [](void *self) { std::apply(((closure *)self)->kernel, ((closure *)self)->arguments); }, [](void *self) { delete (closure *)self; },
         c);
 }

@@ -39,6 +39,12 @@ typedef struct hc_settings {
 } hc_settings;
 const hc_settings *hc_setting(void);
 
+/* What .cu files call of the runtime; visible as HC_RIG is (hostcuda.h). */
+HC_EXPORT cudaError_t cudaGetLastError(void);
+HC_EXPORT cudaError_t cudaPeekAtLastError(void);
+HC_EXPORT cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
+HC_EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *kernel);
+
 /* Findings so far: anything a correct program never does. One line on stderr each. */
 HC_EXPORT extern unsigned long hc_reports;
 /* Reads the environment again, with all counters of HC_FAIL at 0. No other thread may be in the runtime. */

@@ -222,10 +222,12 @@ cudaError_t cudaPeekAtLastError(void)
     ROW(cudaErrorStubLibrary, "CUDA driver is a stub library")                                                                             \
     ROW(cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version")                                       \
     ROW(cudaErrorNoDevice, "no CUDA-capable device is detected")                                                                           \
+    ROW(cudaErrorInvalidDeviceFunction, "invalid device function")                                                                         \
     ROW(cudaErrorInvalidDevice, "invalid device ordinal")                                                                                  \
     ROW(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered")                                                                  \
     ROW(cudaErrorInvalidResourceHandle, "invalid resource handle")                                                                         \
     ROW(cudaErrorNotReady, "device not ready")                                                                                             \
+    ROW(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device")                                       \
     ROW(cudaErrorIllegalAddress, "an illegal memory access was encountered")                                                               \
     ROW(cudaErrorLaunchOutOfResources, "too many resources requested for launch")                                                          \
     ROW(cudaErrorLaunchTimeout, "the launch timed out and was terminated")                                                                 \

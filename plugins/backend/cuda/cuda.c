@@ -7,10 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef SODET_CUDA_NAME
-#define SODET_CUDA_NAME "cuda"
-#endif
-
 static const sodet_opt options[] = {
     SODET_OPT_BOOL(
         cuda_config, deterministic, "no",

@@ -18,8 +18,12 @@
 
 #include "core/device/forms.h"
 #include "plugins/backend/cuda/dnn.h"
-#include "kernels/cuda.h"
 #include "sodet/backend.h"
+#include "sodet/cuda.h"
+
+#ifndef SODET_CUDA_NAME
+#define SODET_CUDA_NAME "cuda" /* the backend's; that over tests/hostcuda has another */
+#endif
 
 typedef struct cuda_config {
     uint32_t deterministic, tf32, autotune;
@@ -213,6 +217,9 @@ sodet_status cuda_prepare(void *device, const sodet_graph *g, sodet_plan *out, s
 void cuda_discard(void *device, sodet_plan *plan);
 void cuda_release_plan(cuda_plan *p);
 const sodet_cuda_kernel *cuda_kernel_of(uint32_t op, uint32_t part); /* op: SODET_OP_*; NULL: there is none */
+
+/* own.c: the same of a plugin's own operator; never NULL without an error. Copied into the plan's pool. */
+sodet_status cuda_own_kernel(cuda_plan *p, const sodet_node *n, const sodet_cuda_kernel **out, sodet_err *err);
 
 /* run.c */
 sodet_status cuda_bind(void *device, sodet_plan *plan, const sodet_binding *b, void **program, sodet_err *err);

@@ -21,7 +21,7 @@ static const struct {
 
 const sodet_cuda_kernel *cuda_kernel_of(uint32_t op, uint32_t part)
 {
-    for (uint32_t i = 0; op && entries[i].id; i++)
+    for (uint32_t i = 0; entries[i].id; i++)
         if (entries[i].id == op)
             return entries[i].kernel[part].launch ? &entries[i].kernel[part] : NULL;
     return NULL;
@@ -332,6 +332,12 @@ static sodet_status make_nodes(cuda_plan *p, sodet_err *err)
         sd_forms_node(&p->forms, node, i);
         if ((node->op->flags & (SODET_OP_VIEW | SODET_OP_COLLECTIVE)) || is_conv(node))
             continue;
+        if (!node->op->id) {
+            sodet_status s = cuda_own_kernel(p, node, &n->kernel, err);
+            if (s != SODET_OK)
+                return sd_fail_in(err, s, "%s", node->layer);
+            continue;
+        }
         n->kernel = cuda_kernel_of(node->op->id, node->part);
         if (!n->kernel)
             return SODET_FAIL(err, SODET_E_UNSUPPORTED,
