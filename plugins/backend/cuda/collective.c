@@ -45,11 +45,30 @@ static member *own(const cuda_device *d)
     return &d->group->members[d->rank - d->group->first];
 }
 
+/* What mostly helps (NCCL's documentation, Troubleshooting: errors, shared memory, networking). */
+static const char *nccl_remedy(ncclResult_t r)
+{
+    switch (r) {
+    case ncclSystemError:
+        return "; NCCL_DEBUG=INFO names the call of the system that failed: mostly /dev/shm is too small (in a container: --shm-size=1g or "
+               "--ipc=host), or the network interface is the wrong one (NCCL_SOCKET_IFNAME=eth0)";
+    case ncclRemoteError:
+        return "; another rank or the network between them failed: its own messages say why, NCCL_DEBUG=INFO names the connection";
+    case ncclUnhandledCudaError:
+        return "; NCCL_DEBUG=INFO names the call of CUDA that failed: mostly the device's memory is used up, or the driver is too old for "
+               "this "
+               "NCCL";
+    default:
+        return "; NCCL_DEBUG=INFO says more";
+    }
+}
+
 static sodet_status nccl_failed(const cuda_device *d, ncclResult_t r, const char *what, sodet_err *err)
 {
     const cuda_nccl *nccl = d->group->nccl;
     const char *more = own(d)->comm ? nccl->GetLastError(own(d)->comm) : NULL;
-    return SODET_FAIL(err, SODET_E_DEVICE, "%s: NCCL: %s%s%s", what, nccl->GetErrorString(r), more && *more ? ": " : "", more ? more : "");
+    return SODET_FAIL(err, SODET_E_DEVICE, "%s: NCCL: %s%s%.200s%s", what, nccl->GetErrorString(r), more && *more ? ": " : "",
+                      more ? more : "", nccl_remedy(r));
 }
 
 sodet_status cuda_group_id(uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err)
@@ -62,7 +81,7 @@ sodet_status cuda_group_id(uint8_t id[SODET_GROUP_ID_BYTES], sodet_err *err)
         return s;
     const ncclResult_t r = nccl->GetUniqueId(&made);
     if (r != ncclSuccess)
-        return SODET_FAIL(err, SODET_E_DEVICE, "an id for a group of devices: NCCL: %s", nccl->GetErrorString(r));
+        return SODET_FAIL(err, SODET_E_DEVICE, "an id for a group of devices: NCCL: %s%s", nccl->GetErrorString(r), nccl_remedy(r));
     memset(id, 0, SODET_GROUP_ID_BYTES);
     memcpy(id, &made, sizeof made);
     return SODET_OK;

@@ -21,10 +21,6 @@
 #include "sodet/backend.h"
 #include "sodet/cuda.h"
 
-#ifndef SODET_CUDA_NAME
-#define SODET_CUDA_NAME "cuda" /* the backend's; that over tests/hostcuda has another */
-#endif
-
 typedef struct cuda_config {
     uint32_t deterministic, tf32, autotune;
     uint64_t workspace; /* bytes */

@@ -302,19 +302,19 @@ static sodet_status no_engine(const made_plan *m, const passed *why, sodet_err *
         return SODET_FAIL(err, SODET_E_MEMORY, "%s: no host memory for a plan of cuDNN", conv);
     if (why->large)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED,
-                          "%s: the engine of cuDNN %s that needs least workspace wants %.1f MiB, the limit is %.1f: raise "
-                          "[backend.cuda] workspace, or take a smaller batch",
+                          "%s: the engine of cuDNN %s that needs least workspace wants %.1f MiB, the limit is %.1f: raise " CUDA_SECTION
+                          " workspace, or take a smaller batch",
                           conv, version, (double)why->least * mib, (double)m->context->options.workspace_limit * mib);
     if (why->varying)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED,
-                          "%s: cuDNN %s has no deterministic engine for it (of %u configurations %u are not): [backend.cuda] "
-                          "deterministic = no, or another [run] precision",
+                          "%s: cuDNN %s has no deterministic engine for it (of %u configurations %u are not): " CUDA_SECTION
+                          " deterministic = no, or another [run] precision",
                           conv, version, why->seen, why->varying);
     if (why->narrow)
         return SODET_FAIL(err, SODET_E_UNSUPPORTED,
                           "%s: cuDNN %s has no engine for it that keeps its precision (of %u configurations %u round operands or sums): "
                           "%sanother [run] precision",
-                          conv, version, why->seen, why->narrow, rounds ? "[backend.cuda] tf32 = yes, or " : "");
+                          conv, version, why->seen, why->narrow, rounds ? CUDA_SECTION " tf32 = yes, or " : "");
     return SODET_FAIL(err, SODET_E_UNSUPPORTED,
                       "%s: cuDNN %s has no ready engine for it (of %u configurations %u are compiled at run time, %u refused): another "
                       "[run] precision or other sizes%s%s",

@@ -15,6 +15,11 @@
 
 #include "sodet/op.h"
 
+#ifndef SODET_CUDA_NAME
+#define SODET_CUDA_NAME "cuda" /* the backend's; that over tests/hostcuda has another */
+#endif
+#define CUDA_SECTION "[backend." SODET_CUDA_NAME "]" /* where a user writes its options */
+
 enum { DNN_FORWARD = 0, DNN_GRADIENT_DATA, DNN_GRADIENT_WEIGHT };
 enum { DNN_ALIGNMENT = 16 }; /* bytes; of every address */
 

@@ -160,7 +160,7 @@ static sodet_status say_determinism(const cuda_plan *p, sodet_err *err)
             continue;
         sodet_status s = measured ? cuda_tune_against_first(d, c, ms, &done, err) : SODET_OK;
         if (s != SODET_OK)
-            return sd_fail_in(err, s, "[backend.cuda] deterministic: what it costs");
+            return sd_fail_in(err, s, CUDA_SECTION " deterministic: what it costs");
         measured = measured && done;
         other += n;
         fallback += strncmp(c->plan.text, "fallback", 8) == 0 ? n : 0;

@@ -13,7 +13,7 @@
 enum { PLANS = 6, ROUNDS = 5 };
 #define HEAD "sodet cuda engines 1"
 
-static sd_kept table = SD_KEPT_INIT("cuda"); /* a value: place in cuDNN's list <tab> the plan's text <tab> seconds */
+static sd_kept table = SD_KEPT_INIT(SODET_CUDA_NAME); /* a value: place in cuDNN's list <tab> the plan's text <tab> seconds */
 
 /* What decides which plan is the fastest, and which place it has in the list. */
 static sodet_status key_of(const cuda_device *d, const dnn_conv *c, char out[600], sodet_err *err)
@@ -203,13 +203,13 @@ sodet_status cuda_tuned(cuda_device *d, sodet_err *err)
     const bool kept = table.path;
     sodet_status s = sd_kept_write(&table, HEAD, err);
     if (s != SODET_OK)
-        s = sd_fail_in(err, s, "[backend.cuda] autotune: what was measured ([backend.cuda] times names another file)");
+        s = sd_fail_in(err, s, CUDA_SECTION " autotune: what was measured (" CUDA_SECTION " times names another file)");
     else if (kept)
         sd_log(SD_LOG_INFO, "autotune: %" PRIu64 " convolutions measured on device %d, kept in %s", d->measured, d->index, table.path);
     else
         sd_log(SD_LOG_WARN,
                "autotune: %" PRIu64 " convolutions were measured and what was found cannot be kept, for neither XDG_CACHE_HOME nor HOME "
-               "names a folder; [backend.cuda] times = FILE keeps it",
+               "names a folder; " CUDA_SECTION " times = FILE keeps it",
                d->measured);
     d->measured = 0;
     pthread_mutex_unlock(&table.lock);

@@ -44,9 +44,9 @@ is_all kept.tsv "forward fp32" 70
 sed -i '1s/.*/sodet cuda engines 0/' kept.tsv
 tuned h backend.cuda_host.times=kept.tsv; is_code 0; err_has "measuring again"; err_has "convolutions measured"
 # Nowhere to keep it, nothing to measure it in.
-tuned i backend.cuda_host.times=/proc/none/b.tsv; is_code 2; err_has "[backend.cuda] autotune"; err_has "[backend.cuda] times"
+tuned i backend.cuda_host.times=/proc/none/b.tsv; is_code 2; err_has "[backend.cuda_host] autotune"; err_has "[backend.cuda_host] times"
 truncate -s 17M huge.tsv
-tuned huge backend.cuda_host.times=huge.tsv; is_code 2; err_has "[backend.cuda] times: no file to keep measurements in, remove it or name another one: huge.tsv"
+tuned huge backend.cuda_host.times=huge.tsv; is_code 2; err_has "[backend.cuda_host] times: no file to keep measurements in, remove it or name another one: huge.tsv"
 HC_FAIL=cudaMalloc:8 tuned j backend.cuda_host.times=j.tsv; is_code 0; err_has "no room on device 0 to measure a convolution"
 HC_FAIL=cudnnBackendExecute:2 tuned k backend.cuda_host.times=k.tsv; is_code 2; err_has "CUDNN_STATUS_EXECUTION_FAILED"
 finish 37
