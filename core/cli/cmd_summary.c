@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/cli/network.h"
+#include "core/data/recipe.h"
 #include "core/device/program.h"
 #include "core/report/layers.h"
 #include "core/train/optimizer.h"
@@ -17,6 +18,12 @@ typedef struct use { /* of one device's memory */
     uint64_t parameters, frozen, gradients, state, work, own, total;
 } use;
 
+typedef struct pictures { /* [data] pixels = device: what there is room for, as far as annotations tell sizes */
+    uint64_t bytes;       /* of the largest, as the loader rounds it; 0: none is known */
+    uint64_t unknown;     /* pictures whose size only their file tells */
+    sodet_err missing;    /* no data, and why; text[0] == 0: it was there */
+} pictures;
+
 typedef struct summary {
     sd_cli_network net;
     uint32_t batch;
@@ -26,6 +33,7 @@ typedef struct summary {
     uint64_t parameters;
     sd_device_pool *pool; /* NULL: --no-plan */
     use inference, training;
+    pictures seen, learnt; /* by evaluation, by training */
     /* of the job */
     const sodet_graph *graph;
     use *at;
@@ -74,10 +82,28 @@ static void add_up(use *u, const sd_segments *segments, uint64_t state, bool tra
     u->total = u->parameters + u->frozen + u->gradients + u->state + u->work + u->own;
 }
 
+/* As the loader does when it is opened, but for the files. */
+static void find_pictures(summary *s, uint32_t which, pictures *out)
+{
+    sd_split split = {0};
+    uint64_t most = 0;
+    out->missing = (sodet_err)SODET_ERR_INIT;
+    sodet_status status = sd_split_open(s->net.cfg, which, NULL, 0, &split, &out->missing);
+    for (uint64_t i = 0; status == SODET_OK && i < sd_dataset_size(split.dataset); i++) {
+        const sd_item *item = sd_dataset_item(split.dataset, i);
+        const uint64_t bytes = (uint64_t)item->width * item->height * 3;
+        out->unknown += bytes == 0;
+        most = bytes > most ? bytes : most;
+    }
+    out->bytes = (most + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT * SODET_PIXELS_UNIT;
+    sd_split_close(&split);
+}
+
 static sodet_status plan_inference(summary *s, sodet_err *err)
 {
     const sodet_size2d size = s->net.core->input.size;
-    const sd_model_shape shape = {.batch = s->batch, .height = size.height, .width = size.width, .boxes = 1};
+    const sd_model_shape shape = {
+        .batch = s->batch, .height = size.height, .width = size.width, .boxes = 1, .picture_bytes = s->seen.bytes};
     sodet_graph *g = NULL;
     sodet_status status = sd_cli_inference_graph(&s->net, &shape, &s->segments, &g, err);
     s->inference.batch = s->batch;
@@ -95,7 +121,8 @@ static sodet_status plan_training(summary *s, sodet_err *err)
     const sodet_size2d size = core->input.size;
     uint32_t devices = sd_device_pool_count(s->pool);
     s->training.batch = (core->train.batch + devices - 1) / devices;
-    const sd_model_shape shape = {.batch = s->training.batch, .height = size.height, .width = size.width, .boxes = BOXES};
+    const sd_model_shape shape = {
+        .batch = s->training.batch, .height = size.height, .width = size.width, .boxes = BOXES, .picture_bytes = s->learnt.bytes};
     sd_segments segments = {0};
     sd_slots slots;
     sodet_graph *gradient = NULL, *update = NULL, *accumulate = NULL;
@@ -169,6 +196,24 @@ static void print_use(const char *what, const use *u)
     printf(" + activations %.1f + inputs, outputs, copies of weights %.1f\n", (double)u->work * mib, (double)u->own * mib);
 }
 
+/* What of [data] pixels = device is in the figures, and what is not. */
+static void print_pictures(const char *what, const use *u, const pictures *p)
+{
+    if (!u->made)
+        return;
+    printf("  %s, pixels made on the device: ", what);
+    if (p->bytes)
+        printf("pictures of up to %.2f MiB, %.2f MiB for a batch, are among the inputs", (double)p->bytes / 1048576,
+               (double)(p->bytes * u->batch) / 1048576);
+    if (p->bytes && p->unknown)
+        printf("; ");
+    if (p->unknown)
+        printf("%" PRIu64 " pictures whose annotations do not tell their size are not counted and may be larger", p->unknown);
+    if (p->missing.text[0])
+        printf("pictures are not counted, since the data cannot be asked: %s", p->missing.text);
+    printf("\n");
+}
+
 static void print_text(const summary *s, bool verbose)
 {
     char a[32], b[32], shape[64], op[80];
@@ -198,15 +243,20 @@ static void print_text(const summary *s, bool verbose)
            sd_device_pool_threads(s->pool));
     print_use("inference", &s->inference);
     print_use("training", &s->training);
+    if (s->net.core->data.pixels == SD_PIXELS_DEVICE) {
+        print_pictures("inference", &s->inference, &s->seen);
+        print_pictures("training", &s->training, &s->learnt);
+    }
 }
 
-static void json_use(sd_text *t, const char *what, const use *u)
+static void json_use(sd_text *t, const char *what, const use *u, const pictures *p)
 {
     if (u->made)
         sd_text_printf(t,
                        ", \"%s\": {\"batch\": %u, \"parameters\": %" PRIu64 ", \"frozen\": %" PRIu64 ", \"gradients\": %" PRIu64
-                       ", \"state\": %" PRIu64 ", \"activations\": %" PRIu64 ", \"own\": %" PRIu64 ", \"total\": %" PRIu64 "}",
-                       what, u->batch, u->parameters, u->frozen, u->gradients, u->state, u->work, u->own, u->total);
+                       ", \"state\": %" PRIu64 ", \"activations\": %" PRIu64 ", \"own\": %" PRIu64 ", \"picture_bytes\": %" PRIu64
+                       ", \"pictures_unknown\": %" PRIu64 ", \"total\": %" PRIu64 "}",
+                       what, u->batch, u->parameters, u->frozen, u->gradients, u->state, u->work, u->own, p->bytes, p->unknown, u->total);
 }
 
 static void json_layer(sd_text *t, const sd_layer *x, bool first)
@@ -242,8 +292,8 @@ static sodet_status print_json(const summary *s, sodet_err *err)
         sd_text_printf(&t, ",\n \"plan\": {\"device\": ");
         sd_json_write_string(&t, sd_device_pool_replica(s->pool, 0)->name);
         sd_text_printf(&t, ", \"devices\": %u, \"threads\": %u", sd_device_pool_count(s->pool), sd_device_pool_threads(s->pool));
-        json_use(&t, "inference", &s->inference);
-        json_use(&t, "training", &s->training);
+        json_use(&t, "inference", &s->inference, &s->seen);
+        json_use(&t, "training", &s->training, &s->learnt);
         sd_text_printf(&t, "}");
     }
     sd_text_printf(&t, "}\n");
@@ -265,6 +315,13 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     if (status == SODET_OK)
         status = list_layers(&s, err);
     if (status == SODET_OK && !sd_cli_flag(cli, "--no-plan")) {
+        if (s.net.core->data.pixels == SD_PIXELS_DEVICE) {
+            find_pictures(&s, SD_SPLIT_TRAIN, &s.learnt);
+            if (sd_recipe_validates(s.net.cfg))
+                find_pictures(&s, SD_SPLIT_VAL, &s.seen);
+            else
+                s.seen = s.learnt;
+        }
         status = sd_device_pool_open(s.net.cfg, &s.pool, err);
         if (status == SODET_OK)
             status = plan_inference(&s, err);
@@ -306,7 +363,11 @@ const sd_command sd_cmd_summary = {
         "\"implementation\"}], \"parameters\",\n"
         "\"macs\", \"flops\", \"bytes\", \"batch\", \"width\", \"height\", \"classes\", \"plan\": {\"device\", \"devices\", \"threads\", "
         "\"inference\" and \"training\":\n"
-        "{\"batch\", \"parameters\", \"frozen\", \"gradients\", \"state\", \"activations\", \"own\", \"total\"}}}, memory in bytes",
+        "{\"batch\", \"parameters\", \"frozen\", \"gradients\", \"state\", \"activations\", \"own\", \"picture_bytes\", "
+        "\"pictures_unknown\", \"total\"}}},\n"
+        "memory in bytes. picture_bytes: with [data] pixels = device there is, in \"own\", room for a batch of pictures of so many each, "
+        "the\n"
+        "largest that annotations tell of; pictures_unknown: those whose size they do not tell.",
     .takes = SD_TAKES_INI | SD_NEEDS_INI | SD_TAKES_JSON,
     .flags = flags,
     .run = run,

@@ -67,6 +67,25 @@ both=$out
 run summary "$conf/tinyssd_shapes.ini" $small run.devices=ref:x2 optimizer.accumulate=2 optimizer.ema=0.9 --plan; is_code 0
 checks=$((checks + 1)); [ "$out" = "$both" ] || bad "--plan prints something else"
 run summary "$conf/tinyssd_shapes.ini" --plan --no-plan; refused "one of them"
+# [data] pixels = device: room for a batch of the largest picture is part of the plan, as far as annotations tell sizes.
+own() { sed -n "s/.*\"$1\": {[^}]*\"own\": \([0-9]*\).*/\1/p" <<<"$out"; }
+pixels="$small run.devices=ref data.pixels=device dataset.shapes_val.size=64"
+run summary "$conf/tinyssd_shapes.ini" $pixels dataset.shapes_train.size=64 --json; is_code 0
+inference=$(own inference) training=$(own training) batch=$(sed -n 's/.*"training": {"batch": \([0-9]*\).*/\1/p' <<<"$out")
+checks=$((checks + 1)); [ "$(grep -o '"picture_bytes": 12288, "pictures_unknown": 0, ' <<<"$out" | wc -l)" -eq 2 ] || bad "no room of 12288 bytes each"
+run summary "$conf/tinyssd_shapes.ini" $pixels dataset.shapes_train.size=256 --json; is_code 0
+line="pictures of 256x256 for 64x64"
+checks=$((checks + 2))
+[ "$(own training)" -eq $((training + batch * (256 * 256 - 64 * 64) * 3)) ] || bad "training takes $(own training) bytes, $training with small pictures"
+[ "$(own inference)" -eq "$inference" ] || bad "inference takes $(own inference) bytes, $inference before"
+run summary "$conf/tinyssd_shapes.ini" $pixels dataset.shapes_train.size=256; is_code 0
+out_has "  training, pixels made on the device: pictures of up to 0.19 MiB, "
+printf '[run]\nbase = %s\n[data]\ntrain = one\nval =\npixels = device\n[dataset.one]\nplugin = csv\nneed_pictures = no\nfile = one.csv\n' "$conf/tinyssd_shapes.ini" >csv.ini
+printf 'a.png,1,2,30,40,thing\n' >one.csv
+run summary csv.ini run.devices=ref --classes 1; is_code 0
+out_has "training, pixels made on the device: 1 pictures whose annotations do not tell their size are not counted and may be larger"
+run summary csv.ini run.devices=ref --classes 1 dataset.one.file=none.csv; is_code 0
+out_has "training, pixels made on the device: pictures are not counted, since the data cannot be asked: "; out_has "none.csv"
 run summary; refused "which configuration?"
 run summary none.ini; refused "none.ini"
 run summary "$conf/tinyssd_shapes.ini" run.devices=none; refused "no plugin backend/none.so"
@@ -75,4 +94,4 @@ run summary "$conf/tinyssd_shapes.ini" --classes many; refused "--classes many"
 run summary "$conf/tinyssd_shapes.ini" input.size=7x7 --no-plan; is_code 2
 run summary "$conf/tinyssd_shapes.ini" more.txt; refused "more.txt"
 run summary "$conf/retinanet_r50_fpn_coco.ini" --no-plan; refused "the number of classes is needed (--classes N"
-finish 43
+finish 60
