@@ -75,6 +75,8 @@ static void forget(sd_kept *k)
 static sodet_status parse(sd_kept *k, char *text, const char *head, sodet_err *err)
 {
     char *save = NULL, *line = strtok_r(text, "\n", &save);
+    if (line && strncmp(line, "sodet ", 6) != 0) /* it would be written over */
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: its first line does not begin with \"sodet \"", k->path);
     if (!line || strcmp(line, head) != 0) {
         sd_log(SD_LOG_INFO, "%s: measured with another library or on another device; measuring again", k->path);
         return SODET_OK;
@@ -105,10 +107,10 @@ sodet_status sd_kept_read(sd_kept *k, const char *path, const char *head, sodet_
     if (!sd_path_exists(path))
         return SODET_OK;
     sodet_status s = sd_file_read(path, MOST_BYTES, &text, &n, err);
-    if (s != SODET_OK && s != SODET_E_MEMORY)
-        s = sd_fail_in(err, s, "[backend.%s] times: no file to keep measurements in, remove it or name another one", k->backend);
     if (s == SODET_OK)
         s = parse(k, text, head, err);
+    if (s != SODET_OK && s != SODET_E_MEMORY)
+        s = sd_fail_in(err, s, "[backend.%s] times: no file to keep measurements in, remove it or name another one", k->backend);
     k->changed = false;
     sd_free(text);
     if (s != SODET_OK)

@@ -92,6 +92,8 @@ static sodet_status merge(sd_config *cfg, const sd_ini_entry *items, uint64_t n,
             drop_other_plugin(cfg, items[i].section, items[i].value);
     }
     for (uint64_t i = 0; i < n; i++) {
+        if (cfg->foreign && items[i].key && sd_tree_of_a_place(items[i].section, items[i].key))
+            continue;
         origin here = *from;
         here.line = items[i].line;
         sodet_status s = put(cfg, items[i].section, items[i].key, items[i].value, &here, err);
@@ -164,6 +166,11 @@ static sodet_status add_text(const layer *l, const char *bytes, uint64_t n, cons
     for (uint64_t i = 0; i < n_items && s == SODET_OK; i++) {
         if (items[i].key && strcmp(items[i].section, "run") == 0 && strcmp(items[i].key, "base") == 0) {
             from.line = items[i].line;
+            if (l->cfg->foreign)
+                return SODET_FAIL(
+                    err, SODET_E_INVALID,
+                    "%s: line %d of its configuration is [run] base = %s: sodet writes no such line there; do not trust the file", l->shown,
+                    from.line, items[i].value);
             s = add_bases(l, &from, items[i].value, err);
         }
     }
@@ -281,18 +288,37 @@ sodet_status sd_config_open(const char *path, const sd_override *overrides, uint
     return finish(&l, overrides, n, s, out, err);
 }
 
-sodet_status sd_config_open_text(const char *text, uint64_t length, const char *name, const char *folder, const sd_override *overrides,
-                                 uint64_t n, sd_config **out, sodet_err *err)
+static sodet_status open_text(const char *text, uint64_t length, const char *name, const char *folder, bool foreign,
+                              const sd_override *overrides, uint64_t n, sd_config **out, sodet_err *err)
 {
     *out = NULL;
     sd_config *cfg = sd_alloc(1, sizeof *cfg);
     if (!cfg)
         return no_memory(err);
     layer l = {.cfg = cfg, .shown = sd_pool_strdup(&cfg->pool, name)};
+    cfg->foreign = foreign ? l.shown : NULL;
     cfg->stem = stem_of(&cfg->pool, name);
     const char *place = folder ? sd_pool_strdup(&cfg->pool, folder) : working_folder(&cfg->pool);
     sodet_status s = place && l.shown ? add_text(&l, text, length, place, err) : no_memory(err);
     return finish(&l, overrides, n, s, out, err);
+}
+
+sodet_status sd_config_open_text(const char *text, uint64_t length, const char *name, const char *folder, const sd_override *overrides,
+                                 uint64_t n, sd_config **out, sodet_err *err)
+{
+    return open_text(text, length, name, folder, false, overrides, n, out, err);
+}
+
+sodet_status sd_config_open_foreign(const char *text, uint64_t length, const char *name, const sd_override *overrides, uint64_t n,
+                                    sd_config **out, sodet_err *err)
+{
+    return open_text(text, length, name, NULL, true, overrides, n, out, err);
+}
+
+bool sd_config_foreign_path(const sd_config *cfg, const char *section)
+{
+    const entry *e = sd_tree_find(cfg, section, "plugin");
+    return cfg->foreign && e && e->from.file == cfg->foreign && strchr(e->value, '/');
 }
 
 void sd_config_close(sd_config *cfg)

@@ -25,6 +25,12 @@ sodet_status sd_config_open(const char *path, const sd_override *overrides, uint
 /* The same from memory: `name` stands in messages, relative paths are resolved against `folder` (NULL: the working directory). */
 sodet_status sd_config_open_text(const char *text, uint64_t length, const char *name, const char *folder, const sd_override *overrides,
                                  uint64_t n, sd_config **out, sodet_err *err);
+/* The same of a text that came with a file of somebody else's, a checkpoint: it makes nothing be read or opened. A `base` in it is refused,
+ * and a plugin that it names by a path is not loaded (sd_config_foreign_path). */
+sodet_status sd_config_open_foreign(const char *text, uint64_t length, const char *name, const sd_override *overrides, uint64_t n,
+                                    sd_config **out, sodet_err *err);
+/* Whether the section's plugin is a path that only such a text names, and not the command line. */
+bool sd_config_foreign_path(const sd_config *cfg, const char *section);
 void sd_config_close(sd_config *cfg);
 
 /* [run] [input] [data] [eval] [optimizer] [schedule] [train] [checkpoint], the core's part of [loss], and the chains of [transform]. */

@@ -27,6 +27,7 @@ typedef struct filled {
 struct sd_config {
     sd_pool pool;
     const char *path, *stem; /* path: as given, or NULL */
+    const char *foreign;     /* the `file` of what came with a file of somebody else's, or NULL */
     entry *entries;
     uint64_t n_entries, entry_capacity;
     const char **sections;
@@ -48,6 +49,8 @@ bool sd_tree_is_plugin_section(const char *section);
 sodet_status sd_tree_fill(sd_config *cfg, const char *section, const sd_schema *schema, void *out, sodet_err *err);
 /* Every key of the section is a row of one of the two; either may be NULL. */
 sodet_status sd_tree_check_keys(const sd_config *cfg, const char *section, const sd_schema *a, const sd_schema *b, sodet_err *err);
+/* Keys that say where and how a run is made, not what comes out of it: no checkpoint holds them, and none is listened to. */
+bool sd_tree_of_a_place(const char *section, const char *key);
 sodet_status sd_tree_resolve_core(sd_config *cfg, sodet_err *err);
 /* "conf/x.ini:31", "command line", "command line (--lr)" */
 void sd_origin_text(const origin *from, char *out, size_t n);

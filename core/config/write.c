@@ -6,8 +6,7 @@
 #include "core/config/tree.h"
 #include "core/config/value.h"
 
-/* Keys that say where and how a run is made, not what comes out of it. */
-static bool of_a_place(const char *section, const char *key)
+bool sd_tree_of_a_place(const char *section, const char *key)
 {
     static const char *const keys[][2] = {{"run", "base"},      {"run", "output"},  {"run", "init"},     {"run", "resume"},
                                           {"run", "overwrite"}, {"run", "timeout"}, {"data", "workers"}, {"data", "queue"}};
@@ -15,7 +14,7 @@ static bool of_a_place(const char *section, const char *key)
         if (strcmp(section, keys[i][0]) == 0 && strcmp(key, keys[i][1]) == 0)
             return true;
     }
-    return false;
+    return strncmp(section, "backend.", 8) == 0 && strcmp(key, "times") == 0;
 }
 
 static void write_line(sd_text *out, const char *key, const char *value, const char *place)
@@ -39,7 +38,7 @@ static void write_rows(const sd_config *cfg, const char *section, const sd_schem
         const sodet_opt *row = sd_schema_row(schema, i);
         const entry *e = sd_tree_find(cfg, section, row->name);
         char place[400];
-        if (!places && of_a_place(section, row->name))
+        if (!places && sd_tree_of_a_place(section, row->name))
             continue;
         if (e)
             sd_origin_text(&e->from, place, sizeof place);

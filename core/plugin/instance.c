@@ -22,6 +22,13 @@ sodet_status sd_plugin_of_section(sd_config *cfg, const char *section, const sd_
         return sd_config_fail(cfg, err, section, "plugin", "must be given; `sodet list %s` shows what there is", sd_kind_name(kind));
     bool given = name != NULL;
     sd_pool pool = {0};
+    if (sd_config_foreign_path(cfg, section))
+        return sd_config_fail(cfg, err, section, "plugin",
+                              "a checkpoint does not make a file be loaded; if you trust it, say so on the command line: %s.plugin=%s",
+                              section, name);
+    if (!given && dot && strchr(dot, '/'))
+        return SODET_FAIL(err, SODET_E_INVALID, "[%s]: a label is no path; write plugin = %s in a section of another name", section,
+                          dot + 1);
     if (!name)
         name = dot ? dot + 1 : "none";
     else if (strchr(name, '/'))
@@ -101,6 +108,8 @@ static sodet_status check_labels(sd_config *cfg, const char *kind, const char *f
         const sd_plugin *p;
         const void *values;
         snprintf(section, sizeof section, "%s.%s", kind, labels.v[i]);
+        if (sd_config_foreign_path(cfg, section))
+            continue;
         sodet_status s = open_section(cfg, section, &p, &values, err);
         if (s != SODET_OK && !sd_config_has_section(cfg, section) && err) {
             sodet_err inner = *err;
@@ -128,7 +137,9 @@ sodet_status sd_plugin_check_all(sd_config *cfg, sodet_err *err)
         uint32_t kind = strchr(section, '.') ? kind_of_section(section) : 0;
         if (!kind)
             continue;
-        bool optional = (kind == SODET_KIND_BACKEND && strcmp(section, backend) != 0) || kind == SODET_KIND_TRANSPORT;
+        /* What is not needed for what a checkpoint is opened for may be a file that is not here, or not to be trusted. */
+        bool optional = (kind == SODET_KIND_BACKEND && strcmp(section, backend) != 0) || kind == SODET_KIND_TRANSPORT ||
+                        sd_config_foreign_path(cfg, section);
         if (optional && sd_plugin_of_section(cfg, section, &p, NULL) != SODET_OK)
             continue;
         s = open_section(cfg, section, &p, &values, err);

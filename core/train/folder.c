@@ -1,9 +1,11 @@
 #include "core/train/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,18 +107,41 @@ bool sd_run_goes_on_in(const char *resume, const char *folder)
     return same;
 }
 
-sodet_status sd_run_folder_check(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err)
+/* The folder itself is what is locked: nothing is left behind by a process that is killed. */
+static sodet_status lock_folder(const char *folder, int *lock, sodet_err *err)
 {
-    return resumed || sd_config_core(cfg)->run.overwrite ? SODET_OK : for_each(folder, refuse, NULL, err);
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return errno == ENOENT ? SODET_OK : SODET_FAIL(err, SODET_E_IO, "%s: %s", folder, strerror(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
+        return SODET_OK;
+    const int why = errno;
+    close(*lock);
+    *lock = -1;
+    if (why == EWOULDBLOCK)
+        return SODET_FAIL(err, SODET_E_INVALID,
+                          "%s: another process trains into this folder; choose another one by run.output=..., or wait for it", folder);
+    sd_log(SD_LOG_WARN, "%s: cannot be locked (%s): nothing hinders another training from writing there, too", folder, strerror(why));
+    return SODET_OK;
 }
 
-sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err)
+sodet_status sd_run_folder_check(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err)
 {
-    sodet_status s = SODET_OK;
-    if (!resumed)
-        s = for_each(folder, sd_config_core(cfg)->run.overwrite ? clear : refuse, NULL, err);
+    int lock;
+    sodet_status s = lock_folder(folder, &lock, err);
+    if (lock >= 0)
+        close(lock);
+    return s != SODET_OK || resumed || sd_config_core(cfg)->run.overwrite ? s : for_each(folder, refuse, NULL, err);
+}
+
+sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool resumed, int *lock, sodet_err *err)
+{
+    *lock = -1;
+    sodet_status s = sd_make_folders(folder, err);
     if (s == SODET_OK)
-        s = sd_make_folders(folder, err);
+        s = lock_folder(folder, lock, err);
+    if (s == SODET_OK && !resumed)
+        s = for_each(folder, sd_config_core(cfg)->run.overwrite ? clear : refuse, NULL, err);
     sd_pool pool = {0};
     sd_text ini = {0};
     char *path = sd_path_join(&pool, folder, "config.ini");

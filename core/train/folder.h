@@ -14,9 +14,10 @@ char *sd_run_folder_of(const char *path, sd_pool *pool);
 bool sd_run_goes_on_in(const char *resume, const char *folder);
 /* Touches nothing: the same refusal as below, so that it comes before the work. */
 sodet_status sd_run_folder_check(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err);
-/* Makes the folder. If it holds files of a run: an error that offers resume, another output and overwrite; with [run] overwrite these
+/* Makes the folder and takes it: *lock >= 0 is closed when the run is over, and until then another process that wants to train there is
+ * refused (-1: the file system has no locks, which is said). If it holds files of a run: an error that offers resume, another output and overwrite; with [run] overwrite these
  * files (no others) are removed. A run that is resumed goes on in it. Writes config.ini: the values that count from here on. */
-sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool resumed, sodet_err *err);
+sodet_status sd_run_folder_take(const sd_config *cfg, const char *folder, bool resumed, int *lock, sodet_err *err);
 
 /* path: a checkpoint, or a run's folder: then last.safetensors, or where that is not complete, the
  * complete one with the most steps; incomplete ones are skipped with a warning. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/data/model_assigner.h"
 #include "core/data/send.h"
@@ -234,7 +235,7 @@ static sodet_status open_report(sd_run *r, bool quiet, bool resumed, sodet_err *
 {
     sodet_status s = sd_checkpoint_probe(r->folder, 2 * sd_state_bytes(&r->facts), err);
     if (s == SODET_OK)
-        s = sd_run_folder_take(r->cfg, r->folder, resumed && sd_run_goes_on_in(r->core->run.resume, r->folder), err);
+        s = sd_run_folder_take(r->cfg, r->folder, resumed && sd_run_goes_on_in(r->core->run.resume, r->folder), &r->lock, err);
     sd_report_config c = {.folder = r->folder,
                           .log_every = r->core->train.log_every,
                           .quiet = quiet,
@@ -361,6 +362,8 @@ void sd_run_close(sd_run *r)
     sd_model_close(r->model);
     sd_split_close(&r->split);
     sd_checkpoint_close(r->resume);
+    if (r->lock > 0)
+        close(r->lock);
     sd_free(r->unread.samples);
     sd_text_free(&r->changed);
     sd_pool_clear(&r->strings);

@@ -29,6 +29,7 @@ typedef struct sd_run {
     const sd_core_cfg *core;
     sd_pool strings;
     char *folder;
+    int lock;              /* of the folder; 0 or less: none (descriptor 0 is open in every process of ours) */
     sd_checkpoint *resume; /* until the state has been read */
     sd_split split;
     sd_model *model;

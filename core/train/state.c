@@ -365,6 +365,11 @@ sodet_status sd_state_load_weights(sd_device_pool *pool, const sd_segments *segm
                 memcpy(&v, (const char *)narrow + k * sizeof v, sizeof v);
                 narrow[k] = (float)v;
             }
+        for (uint64_t k = 0; s == SODET_OK && k < g->n; k++)
+            if (!isfinite(narrow[k]))
+                s = SODET_FAIL(err, SODET_E_INVALID,
+                               "%s: \"%s\" holds numbers that are not finite: its training went wrong; take an earlier checkpoint",
+                               sd_checkpoint_path(c), t->name);
         if (s == SODET_OK)
             s = sd_device_pool_write(pool, g->frozen ? SD_ARENA_FROZEN : SD_ARENA_PARAM, g->offset, g->n, narrow, err);
         sd_free(narrow);
@@ -455,5 +460,5 @@ sodet_status sd_state_config(const sd_checkpoint *c, const sd_override *override
     const char *ini = sd_checkpoint_meta(c, "config");
     if (!ini)
         return SODET_FAIL(err, SODET_E_INVALID, "%s holds no configuration; was it written by sodet?", sd_checkpoint_path(c));
-    return sd_config_open_text(ini, strlen(ini), sd_checkpoint_path(c), NULL, overrides, n, out, err);
+    return sd_config_open_foreign(ini, strlen(ini), sd_checkpoint_path(c), overrides, n, out, err);
 }

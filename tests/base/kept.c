@@ -65,18 +65,21 @@ static void kept(const char *folder)
     char path[4200];
     snprintf(path, sizeof path, "%s/a/b/times.tsv", folder);
     sd_kept one = SD_KEPT_INIT("cpu"), two = SD_KEPT_INIT("cpu"), other = SD_KEPT_INIT("cpu");
-    CHECK_OK(sd_kept_read(&one, path, "kind 1", &err));
+    CHECK_OK(sd_kept_read(&one, path, "sodet kind 1", &err));
     CHECK_OK(sd_kept_set(&one, "conv", "0.5", &err));
     CHECK_OK(sd_kept_set(&one, "conv", "0.25", &err));
-    CHECK_OK(sd_kept_write(&one, "kind 1", &err));
-    CHECK_OK(sd_kept_read(&two, path, "kind 1", &err));
+    CHECK_OK(sd_kept_write(&one, "sodet kind 1", &err));
+    CHECK_OK(sd_kept_read(&two, path, "sodet kind 1", &err));
     CHECK_STR(sd_kept_find(&two, "conv"), "0.25");
     CHECK(sd_kept_find(&two, "pool") == NULL);
-    CHECK_OK(sd_kept_read(&other, path, "kind 2", &err));
+    CHECK_OK(sd_kept_read(&other, path, "sodet kind 2", &err));
     CHECK(sd_kept_find(&other, "conv") == NULL);
-    CHECK_OK(sd_kept_read(&one, "/nowhere/at/all", "kind 1", &err)); /* and what came from the other file goes */
-    CHECK_OK(sd_kept_read(&two, "/nowhere/at/all", "kind 1", &err));
-    CHECK_OK(sd_kept_read(&other, "/nowhere/at/all", "kind 1", &err));
+    snprintf(path, sizeof path, "%s/notes.txt", folder); /* a file of the user's is not written over */
+    CHECK_OK(sd_file_write_atomic(path, "my notes\n", 9, &err));
+    CHECK_FAILS(sd_kept_read(&other, path, "sodet kind 1", &err), SODET_E_INVALID, "first line");
+    CHECK_OK(sd_kept_read(&one, "/nowhere/at/all", "sodet kind 1", &err)); /* and what came from the other file goes */
+    CHECK_OK(sd_kept_read(&two, "/nowhere/at/all", "sodet kind 1", &err));
+    CHECK_OK(sd_kept_read(&other, "/nowhere/at/all", "sodet kind 1", &err));
     CHECK(sd_kept_find(&two, "conv") == NULL);
     for (int i = 0; i < 3; i++)
         sd_free((i == 0 ? &one : i == 1 ? &two : &other)->path);
@@ -97,5 +100,5 @@ int main(void)
         kept(folder);
         CHECK(check_scratch_remove(folder));
     }
-    return check_done(25);
+    return check_done(27);
 }

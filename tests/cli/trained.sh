@@ -42,6 +42,34 @@ run eval $best data.val=; refused "[data] val" "names no data set"
 head -c 5000 run/last.safetensors >cut.safetensors
 run eval cut.safetensors; refused "cut.safetensors"
 
+# A checkpoint does not make files be loaded, read or written: a plugin by its path, a base, a place of the machine's.
+altered() { # sed's command: the checkpoint with another configuration of the same length, and with the checksum that it then has
+    sed "$1" run/last.safetensors >altered.safetensors
+    run eval altered.safetensors
+    local sum
+    read -ra sum <<<"$(grep -oE '\b[0-9a-f]{16}\b' <<<"$err" | tail -n 2 | tr '\n' ' ')"
+    [ ${#sum[@]} = 2 ] && sed -i "s|${sum[1]}|${sum[0]}|" altered.safetensors
+}
+run data export "$conf" $small --output one data.val_limit=1; is_code 0
+altered 's|plugin = shapes|plugin = ./shap|g'
+run eval altered.safetensors; refused "[dataset.shapes_val] plugin = ./shap: a checkpoint does not make a file be loaded" "dataset.shapes_val.plugin=./shap"
+run eval altered.safetensors dataset.shapes_val.plugin=./shap; refused "shap: cannot open"
+run detect altered.safetensors one/000001.png; is_code 0 # which needs no data set
+altered 's|plugin = tinyssd|plugin = ./nyssd|'
+run detect altered.safetensors one/000001.png; refused "[backbone] plugin = ./nyssd: a checkpoint does not make a file be loaded"
+altered 's|name = tinyssd_shapes|base = /etc/passwd   |'
+run detect altered.safetensors one/000001.png; refused "[run] base = /etc/passwd" "do not trust the file"
+altered 's|train = shapes_train|train = ./s.so/train|'
+run detect altered.safetensors one/000001.png; refused "a label is no path"
+
+# Weights that are not finite: the first number behind the header is a bias of the backbone.
+cp run/last.safetensors altered.safetensors
+printf '\377\377\377\177' | dd of=altered.safetensors bs=1 seek=$((8 + $(od -An -t u8 -N 8 altered.safetensors))) conv=notrunc status=none
+run eval altered.safetensors; refused "damaged: checksum"
+read -ra sum <<<"$(grep -oE '\b[0-9a-f]{16}\b' <<<"$err" | tail -n 2 | tr '\n' ' ')"
+sed -i "s|${sum[1]}|${sum[0]}|" altered.safetensors
+run detect altered.safetensors one/000001.png; refused "backbone/block0/conv1/bias" "not finite"
+
 # detect: lines, drawings, JSON and a result file that eval counts to the same number.
 run data export "$conf" $small --output pictures; is_code 0
 run detect run/last.safetensors pictures/*.png --threshold 0 --draw drawn --out found.json
@@ -99,4 +127,4 @@ run detect run/last.safetensors pictures/000001.png --out pictures; refused "pic
 run detect run/last.safetensors pictures/000001.png --draw broken.jpg; refused "broken.jpg"
 run eval run/last.safetensors --detections-out none/d.json; refused "none/d.json"
 run detect "$conf" pictures/000001.png; refused "which weights?"
-finish 90
+finish 108
