@@ -119,7 +119,7 @@ typedef struct outcome {
     device device[MOST];
 } outcome;
 
-/* Watches as the pool does: who is waited for longer than a second ends the group. */
+/* Watches as the pool does: who is waited for longer than five seconds, which no process needs to come, ends the group. */
 static void process(wire *w, uint32_t n, uint32_t first_device, uint32_t die, outcome *out)
 {
     sd_config *cfg = NULL;
@@ -145,7 +145,7 @@ static void process(wire *w, uint32_t n, uint32_t first_device, uint32_t die, ou
         for (int tries = 0; pthread_tryjoin_np(thread[i], NULL) != 0; tries++) {
             double seconds = 0;
             const uint32_t who = ops->awaited(group.group, &seconds);
-            const bool late = die != UINT32_MAX - 1 && seconds > 1 && tries > 100; /* UINT32_MAX - 1: nobody is to die */
+            const bool late = die != UINT32_MAX - 1 && seconds > 5 && tries > 100; /* UINT32_MAX - 1: nobody is to die */
             if (late && out->awaited == UINT32_MAX) {
                 out->awaited = who;
                 ops->abort_group(group.group);
