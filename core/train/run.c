@@ -87,6 +87,10 @@ sodet_status sd_run_next(sd_run *r, const sd_batch **batches, sodet_err *err)
                                   " batches is no multiple of it",
                                   r->core->optimizer.accumulate, sd_loader_steps(r->loader));
             r->wait_before = sd_run_wait(r);
+            sd_loader_stats stats;
+            sd_loader_stats_get(r->loader, &stats);
+            r->by_device += stats.by_device;
+            r->by_host += stats.by_host;
             sd_loader_close(r->loader);
             r->loader = NULL;
             r->loader_config.epoch = r->state.epoch;
@@ -163,7 +167,8 @@ static sodet_status open_stepper(sd_run *r, sodet_err *err)
     sodet_status s = sd_stepper_open(&c, &r->stepper, err);
     if (s != SODET_OK)
         return s;
-    r->ahead = sd_stepper_runs_ahead(r->stepper);
+    /* Without shuffling the loader is closed with the epoch: no step may then hold its batches (sd_run_next). */
+    r->ahead = sd_stepper_runs_ahead(r->stepper) && r->core->data.shuffle;
     const sd_slots *slots = sd_stepper_slots(r->stepper);
     r->facts = (sd_run_facts){.cfg = r->cfg,
                               .pool = r->pool,
@@ -337,6 +342,8 @@ static void tell_decoded(sd_run *r)
     sd_loader_stats stats = {0};
     if (r->loader)
         sd_loader_stats_get(r->loader, &stats);
+    stats.by_device += r->by_device;
+    stats.by_host += r->by_host;
     if (*sd_send_told(&stats, told, sizeof told))
         sd_report_line(r->report, "%s", told);
 }

@@ -36,7 +36,8 @@ typedef struct sd_run {
     sd_device_pool *pool;
     sd_loader_config loader_config;
     sd_loader *loader;
-    double wait_before; /* of loaders that were closed */
+    double wait_before;          /* of loaders that were closed, */
+    uint64_t by_device, by_host; /* and so are these */
     sd_usage usage;
     sd_stepper *stepper;
     sd_validation *validation; /* NULL: no [data] val */

@@ -23,7 +23,7 @@ static inline bool library_begin(void)
 /* `name` from C; "": a file that is none. `self` runs again with `argument`, finds it first and is expected to end with 0. */
 static inline void library_try(const char *self, const char *name, const char *source, const char *argument)
 {
-    char command[2048];
+    char command[4096];
     snprintf(command, sizeof command, "cd %s && rm -f %s && printf '%%s' '%s' >x.c && cc -w -shared -fPIC -o %s x.c", library_folder, name,
              source, name);
     if (!*source)

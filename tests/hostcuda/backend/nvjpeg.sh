@@ -58,10 +58,11 @@ same host cut
 train cut run.devices=cuda_host data.pixels=device --resume cut --max-steps 9; is_code 0
 err_has "data.decode = host (was nvjpeg)"
 
-# ---- three pictures and four devices; evaluation ----
+# ---- two pictures and four devices, a loader for each epoch; evaluation ----
 head -n 3 pictures/pictures.csv >pictures/few.csv
-run train "$ini" $(set_of few pictures/few.csv) run.devices=cuda_host:0,1,2,3 $gpu run.output=few --max-steps 3; is_code 0
-run train "$ini" $(set_of few pictures/few.csv) run.devices=cuda_host:0,1,2,3 data.pixels=device run.output=few-host --max-steps 3; is_code 0
+run train "$ini" $(set_of few pictures/few.csv) run.devices=cuda_host:0,1,2,3 $gpu data.shuffle=no run.output=few --max-steps 3; is_code 0
+err_has "decoded: 6 pictures by the devices, 0 by the host"
+run train "$ini" $(set_of few pictures/few.csv) run.devices=cuda_host:0,1,2,3 data.pixels=device data.shuffle=no run.output=few-host --max-steps 3; is_code 0
 same few few-host
 val="data.val=seen dataset.seen.plugin=csv dataset.seen.file=pictures/pictures.csv"
 run eval one/last.safetensors $val data.decode=host run.devices=cuda_host --json; is_code 0; want=$(map_of)
@@ -69,7 +70,7 @@ run eval one/last.safetensors $val run.devices=cuda_host:0,1 --json; is_code 0; 
 run eval one/last.safetensors $val run.devices=cpu --json; is_code 2; err_has "the backend cpu has no decoder for JPEGs"
 run detect one/last.safetensors pictures/noise00.jpg run.devices=cpu; is_code 0 # its pictures are the host's in any case
 
-# ---- damaged behind the header, or cut short. HC_ABORT=0: a group of which a rank failed asks for an event that is gone when it is closed ----
+# ---- damaged behind the header, or cut short. ----
 damage() { # out: a JPEG with a hole in its data
     head -c 700 pictures/noise01.jpg >"$1"
     head -c 400 /dev/zero | tr '\0' '\377' >>"$1"
@@ -80,7 +81,7 @@ grep '^noise0' pictures/pictures.csv >hurt/pictures.csv
 hurt=$(set_of hurt hurt/pictures.csv)
 run train "$ini" $hurt run.devices=cuda_host data.pixels=device run.output=hurt-host --max-steps 6; is_code 1; err_has "noise01.jpg"
 for policy in fail skip; do
-    HC_ABORT=0 run train "$ini" $hurt run.devices=cuda_host:0,1 $gpu data.bad_files=$policy run.output=hurt-$policy --max-steps 6; is_code 1
+    run train "$ini" $hurt run.devices=cuda_host:0,1 $gpu data.bad_files=$policy run.output=hurt-$policy --max-steps 6; is_code 1
     err_has "noise01.jpg: nvJPEG refuses it: "; err_has "sodet data check tells whether it is damaged, [data] decode = host reads"
 done
 head -c 900 pictures/noise01.jpg >hurt/noise01.jpg # libjpeg's word
@@ -90,10 +91,10 @@ run train "$ini" $hurt run.devices=cuda_host $gpu data.bad_files=skip run.output
 # ---- calls that fail in the middle ----
 HC_FAIL=nvjpegDecodeBatched:3:6 train fails run.devices=cuda_host $gpu --max-steps 6; is_code 1
 err_has "nvJPEG: the work on the device failed (NVJPEG_STATUS_EXECUTION_FAILED)"; err_has "write [data] decode = host"
-HC_ABORT=0 HC_FAIL=nvjpegDecodeBatched:3:5 train fails run.devices=cuda_host:0,1 $gpu run.output=fails2 --max-steps 6; is_code 1
+HC_FAIL=nvjpegDecodeBatched:3:5 train fails run.devices=cuda_host:0,1 $gpu run.output=fails2 --max-steps 6; is_code 1
 err_has "NVJPEG_STATUS_ALLOCATOR_FAILURE"; err_has "use a smaller batch (train.batch)"
 
 # ---- what doctor says ----
 run doctor; is_code 0; out_has "device cuda_host/jpeg"; out_has "decodes JPEGs"
 HC_FAIL=nvjpegCreateExV2:1:4 run doctor; is_code 0; out_has "(NVJPEG_STATUS_JPEG_NOT_SUPPORTED)"
-finish 64
+finish 66
