@@ -80,7 +80,8 @@ template <class T> static int run(const sodet_kernel_args *a, void *stream)
             return error;
         SODET_LAUNCH(swish_total, 1, THREADS, 0, stream, static_cast<float *>(a->out[0].data), sums, blocks);
     } else if (n > 0) {
-        SODET_LAUNCH(swish_each<T>, blocks, THREADS, 0, stream, static_cast<int>(a->part), static_cast<T *>(a->out[0].data), x, beta, dy, n);
+        SODET_LAUNCH(swish_each<T>, blocks, THREADS, 0, stream, static_cast<int>(a->part), static_cast<T *>(a->out[0].data), x, beta, dy,
+                     n);
     }
     return static_cast<int>(cudaGetLastError());
 }
