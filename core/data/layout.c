@@ -101,7 +101,7 @@ void sd_layout_ini_value(sd_text *ini, const char *key, const char *value)
         sd_text_printf(ini, "%s = %s\n", key, value);
 }
 
-static bool is_utf8(const char *text)
+bool sd_layout_is_utf8(const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
         uint32_t more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 4;
@@ -116,7 +116,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-static bool has_control(const char *text)
+bool sd_layout_has_control(const char *text)
 {
     for (; *text; text++) {
         if ((unsigned char)*text < 0x20 && *text != '\t')
@@ -130,9 +130,9 @@ static const char *unsayable(uint32_t layout, const char *name, bool is_class)
 {
     enum { LONGEST = 255 }; /* of voc_xml.c */
     size_t n = strlen(name);
-    if (layout != SD_LAYOUT_CSV && (is_class || layout != SD_LAYOUT_YOLO) && !is_utf8(name))
+    if (layout != SD_LAYOUT_CSV && (is_class || layout != SD_LAYOUT_YOLO) && !sd_layout_is_utf8(name))
         return "bytes that are no UTF-8";
-    if (layout == SD_LAYOUT_VOC && has_control(name))
+    if (layout == SD_LAYOUT_VOC && sd_layout_has_control(name))
         return "a line break or another control character";
     if (layout == SD_LAYOUT_CSV && strpbrk(name, "\r\n"))
         return "a line break";
@@ -143,10 +143,9 @@ static const char *unsayable(uint32_t layout, const char *name, bool is_class)
     return NULL;
 }
 
-/* The name, with what is no text in it as \xNN, so that a message can show it. */
-static const char *shown_name(const char *name, char out[120])
+const char *sd_layout_shown(const char *name, char out[120])
 {
-    bool utf8 = is_utf8(name);
+    bool utf8 = sd_layout_is_utf8(name);
     size_t at = 0;
     for (; *name && at < 100; name++) {
         unsigned char c = (unsigned char)*name;
@@ -193,7 +192,7 @@ static void xml_text(sd_text *out, const char *text)
 
 static void yaml_text(sd_text *out, const char *text)
 {
-    bool plain = !has_control(text);
+    bool plain = !sd_layout_has_control(text);
     sd_text_printf(out, plain ? "'" : "\"");
     for (const char *p = text; *p; p++) {
         unsigned char c = (unsigned char)*p;
@@ -309,13 +308,13 @@ static sodet_status place(sd_layout *l, sodet_sample *s, uint64_t i, const char 
     const char *why = unsayable(l->layout, wanted, false);
     if (why)
         return SODET_FAIL(err, SODET_E_INVALID, "picture %s: its name holds %s, which %s's files cannot say; rename it",
-                          shown_name(wanted, folder), why, sd_layout_names[l->layout]);
+                          sd_layout_shown(wanted, folder), why, sd_layout_names[l->layout]);
     if ((l->layout == SD_LAYOUT_VOC || l->layout == SD_LAYOUT_YOLO) && !sodet_is_picture(wanted))
         return SODET_FAIL(
             err, SODET_E_INVALID,
             "picture %s: its name does not end in .jpg, .jpeg, .png, .bmp, .ppm, .pgm or .tga, by which %s finds pictures; rename "
             "it, or use --to coco or csv",
-            shown_name(wanted, folder), sd_layout_names[l->layout]);
+            sd_layout_shown(wanted, folder), sd_layout_names[l->layout]);
     if (is_file && !realpath(s->path.text, whole))
         return SODET_FAIL(err, SODET_E_IO, "%s: cannot be found: %s", s->path.text, strerror(errno));
     sodet_status status = choose_name(l, is_file ? whole : wanted, wanted, name, &again, err);
@@ -539,7 +538,7 @@ sodet_status sd_layout_open(const char *folder, uint32_t layout, uint32_t pictur
         if (why)
             return SODET_FAIL(err, SODET_E_INVALID,
                               "class \"%s\": its name holds %s, which %s's files cannot say; rename it where it comes from",
-                              shown_name(classes->names[c], name), why, sd_layout_names[layout]);
+                              sd_layout_shown(classes->names[c], name), why, sd_layout_names[layout]);
     }
     bool made = !sd_path_exists(folder);
     sodet_status status = sd_make_folders(folder, err);

@@ -68,8 +68,11 @@ run data adopt again --output broken.ini
 expect "a broken folder" 0 "2 images skipped: "
 expect "a broken folder" 0 "1 box reaches over the picture's edge"
 grep -q "^bad_files = skip" "$dir/broken.ini" || { echo "broken.ini does not skip"; failed=1; }
+expect "a broken folder" 0 "what cannot be read (2) stays in the set"
 run data check broken.ini
-expect "check of a broken folder" 0 ", 0 broken"
+expect "check of a broken folder" 0 "train_000001.txt: line 1: class 9: outside"
+expect "check of a broken folder" 0 "labels/train/lost.txt: no picture of that name"
+expect "check of a broken folder" 0 "0 errors"
 echo "no such picture" >>"$dir/broken-val.txt"
 run data check broken.ini
 expect "a stale list" 2 "no such picture: no sample has that name; correct or remove the line"
@@ -89,6 +92,7 @@ if [ -d "${SODET_SHARED:-/nonexistent}/data/dental-xray" ]; then
     run data adopt "$SODET_SHARED/data/dental-xray" --output teeth.ini
     expect "real data" 0 "layout voc"
     expect "real data" 0 "458 images"
+    expect "real data" 0 "the test set is left out: 99 pictures; to evaluate on it: dataset.val.split=test"
     grep -qx "classes = Cavity, Fillings, Impacted Tooth, Implant" "$dir/teeth.ini" || { echo "classes of the real data"; cat "$dir/teeth.ini"; failed=1; }
 else
     echo "skipped: data/dental-xray is not there"
