@@ -150,13 +150,13 @@ static sodet_status refuse(sodet_sample *s, uint32_t kind, uint32_t rule, const 
 sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, sodet_box b, uint32_t flags, double area, int64_t id,
                                      sodet_err *err)
 {
-    char sentence[480];
+    char sentence[560];
     uint32_t k = ++s->added;
     size_t n;
     class_name = sd_class_name(class_name, &n);
     int32_t label = sd_class_find(s->classes, s->by_name, class_name);
-    char trimmed[200];
-    snprintf(trimmed, sizeof trimmed, "%.*s", n > 199 ? 199 : (int)n, class_name);
+    char trimmed[256]; /* VOC's longest; a longer one would be a name that nobody wrote */
+    snprintf(trimmed, sizeof trimmed, "%.*s", n > 255 ? 255 : (int)n, class_name);
     if (label < 0) {
         const char *near = sd_nearest(trimmed, s->classes->names, s->classes->n);
         snprintf(sentence, sizeof sentence, "%s: object %u: class \"%s\" is not in the class list%s%s%s", where(s), k, trimmed,

@@ -47,6 +47,18 @@ rm -r robo.ini robo/test
 run data adopt robo
 expect "two sets" 0 "layout coco"
 silent "two sets" "left out"
+for layout in voc yolo; do
+    if [ $layout = voc ]; then
+        mkdir -p sets_voc/{train,valid,test}
+        for set in train:train valid:val test:val; do
+            cp yolo/images/${set#*:}/*.png sets_voc/${set%:*} && cp voc/Annotations/${set#*:}_*.xml sets_voc/${set%:*}
+        done
+    else
+        cp -r yolo sets_yolo && rm sets_yolo/data.ini && cp -r sets_yolo/images/{val,test} && cp -r sets_yolo/labels/{val,test}
+    fi
+    run data adopt sets_$layout
+    expect "three sets, $layout" 0 "the test set is left out: 3 pictures; to evaluate on it: dataset.val.$([ $layout = voc ] && echo root=sets_voc/test || echo split=test)"
+done
 # Names that say less: what is no JSON beside what is COCO's is damaged; captions and settings are something else.
 mkdir -p plain/annotations && cp yolo/images/*/*.png plain && json_of train "" >plain/annotations/train.json && json_of val "" >plain/annotations/val.json
 echo '{"images": [], "annotations": []}' >plain/annotations/captions_train.json
@@ -62,6 +74,9 @@ expect "one JSON that is cut" 2 "open/result.json, line 1, byte 11: expected an 
 mkdir cvat && cp yolo/images/train/*.png cvat && printf '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n</annotations>\n' >cvat/annotations.xml
 run data adopt cvat
 expect "CVAT for images" 2 "voc: annotations.xml is CVAT's own format, which is not read; export as PASCAL VOC, COCO or YOLO"
+one_set loose && json_of val images/ >loose/val.json
+run data adopt loose
+expect "val.json beside labels of all" 0 "left out: loose/val.json"
 echo 'not json' >one_val.json && one_set lone && mv one_val.json lone/val_notes.json
 run data adopt lone --layout yolo
 expect "no yolo" 2 "no layout is recognised; yolo: "
@@ -131,6 +146,7 @@ run data adopt apart
 expect "the first is missing" 0 "1 picture cannot be opened: "
 named apart missing 1 train_000001.png
 # None is there: Label Studio's Windows paths, or the place they were uploaded to.
+# shellcheck disable=SC1003 # backslashes for sed and JSON
 for where in 'images\\\\' 'http://localhost:8080/data/upload/1/'; do
     rm -rf studio && one_set studio && json_of train "$where" >studio/result.json
     run data adopt studio
@@ -186,6 +202,9 @@ done
 rm -rf classy && one_set classy && json_of train images/ | TEXT="$(printf 'y%.0s' {1..255})" perl -pe 's/"name": "circle"/"name": "$ENV{TEXT}"/' >classy/result.json
 run data adopt classy
 expect "a class of 255 bytes" 0 "to validate"
+mkdir wordy && cp xml/train_00000[46]* wordy && sed -i "0,/<name>[a-z]*</s//<name>$(printf 'z%.0s' {1..240})</" wordy/train_000006.xml
+run data adopt wordy
+expect "a class of 240 bytes in VOC's layout" 0 "to validate"
 mkdir broken && cp yolo/images/train/*.png broken && cp voc/Annotations/train_*.xml broken
 mv broken/train_000001.png $'broken/a\nb.png' && mv broken/train_000001.xml $'broken/a\nb.xml'
 run data adopt broken
