@@ -124,7 +124,9 @@ hc_room *hc_room_enter(const char *name, int rank, int ranks, int device)
     if (file >= 0)
         close(file);
     if (!s || !room) {
-        hc_report("nccl: rank %d: no communicator %s: its maker has ended, or all its ranks came already", rank, name);
+        /* No finding: a rank that comes late may find that another one has given up. The library's answer is an error. */
+        fprintf(stderr, "hostcuda: nccl: rank %d: no communicator %s: its maker has ended, a rank gave it up, or all came already\n", rank,
+                name);
         if (s)
             munmap(s, sizeof *s);
         free(room);
