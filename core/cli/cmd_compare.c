@@ -191,7 +191,7 @@ static sodet_status describe(compare *c, sodet_err *err)
 /* ---- training and running ---- */
 static sodet_status train(compare *c, entry *e, bool *stopped, sodet_err *err)
 {
-    const sd_train_options o = {.quiet = c->cli->quiet, .stop = sd_cli_catch_signals()};
+    const sd_train_options o = {.quiet = c->cli->quiet, .stop = sd_cli_catch_signals("the batch that is being computed")};
     sd_train_result *result = sd_alloc(1, sizeof *result);
     sodet_status s = result ? sd_train(e->cfg, &o, result, err) : no_memory(err);
     *stopped = s == SODET_OK && result->stopped;

@@ -11,6 +11,7 @@
 static void on_started(void *context)
 {
     ((sd_cli *)context)->started = true;
+    sd_cli_signals_await("the batch that is being computed, with a checkpoint");
 }
 
 static sodet_status print_json(const sd_train_result *r, sodet_err *err)
@@ -69,7 +70,7 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     sodet_status s = sd_cli_config(cli, &cfg, err);
     if (s != SODET_OK)
         return s;
-    sd_train_options o = {.quiet = cli->quiet, .stop = sd_cli_catch_signals(), .started = on_started, .context = cli};
+    sd_train_options o = {.quiet = cli->quiet, .stop = sd_cli_catch_signals("the preparations"), .started = on_started, .context = cli};
     sd_train_result *result = sd_alloc(1, sizeof *result);
     s = result ? sd_plugin_check_all(cfg, err) : SODET_FAIL(err, SODET_E_MEMORY, "out of memory");
     if (s == SODET_OK)
@@ -94,9 +95,10 @@ const sd_command sd_cmd_train = {
     .summary = "trains the detector that a configuration describes",
     .help =
         "Writes into [run] output (runs/<name>): config.ini, log.txt, metrics.jsonl, last.safetensors (everything, to be resumed) and\n"
-        "best.safetensors (weights). Ctrl-C, SIGTERM and SIGHUP end it after the step with a checkpoint (exit code 130, 143, 129), SIGUSR1 "
-        "too\n"
-        "(75, to be requeued). run.resume=FOLDER goes on from the newest complete checkpoint there, and in that folder unless run.output\n"
+        "best.safetensors (weights). Ctrl-C, SIGTERM and SIGHUP end it after the batch that is being computed, with a checkpoint of the "
+        "last whole step\n"
+        "(exit code 130, 143, 129), SIGUSR1 too (75, to be requeued); a second signal ends it at once, and the last checkpoint stays. "
+        "run.resume=FOLDER goes on from the newest complete checkpoint there, and in that folder unless run.output\n"
         "names another. What the checkpoint depends on (network, input, batch, seed, training transforms) must be as it was; rates, the\n"
         "schedule's end and what only evaluates may be changed: config.ini then says what counts. run.report=yes writes report.html at the "
         "end, as `sodet report` does, run.tensorboard=yes events\n"

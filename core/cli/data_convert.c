@@ -41,7 +41,8 @@ static sodet_status convert(sd_cli *cli, sd_config *cfg, const char *const split
             classes = sd_dataset_classes(set[i].dataset);
     }
     if (status == SODET_OK) {
-        stop = sd_cli_catch_signals(); /* from now on there are files to be removed */
+        /* From now on there are files to be removed. */
+        stop = sd_cli_catch_signals("the file that is being written; nothing is left of the new folder");
         status = sd_layout_open(folder, layout, pictures, classes, stop, &l, err);
     }
     cli->started = status == SODET_OK;

@@ -78,6 +78,10 @@ double sd_run_wait(const sd_run *r)
 sodet_status sd_run_next(sd_run *r, const sd_batch **batches, sodet_err *err)
 {
     for (uint32_t i = 0; i < r->core->optimizer.accumulate; i++) {
+        if (r->stop && *r->stop) {
+            batches[0] = NULL;
+            return SODET_OK;
+        }
         sodet_status s = sd_loader_next(r->loader, &batches[i], err);
         if (s == SODET_OK && !batches[i]) {
             /* Without shuffling a loader ends with the epoch; the next one begins again. Batches in hand are its. */
@@ -266,6 +270,13 @@ static void introduce(const sd_run *r, bool resumed)
     sd_report_line(r->report, "network: %" PRIu64 " parameters; device: %s%s, %u threads each, %.0f MiB planned",
                    r->facts.segments->parameter_count, sd_device_pool_replica(r->pool, 0)->name,
                    sd_device_pool_count(r->pool) > 1 ? " and others" : "", sd_device_pool_threads(r->pool), (double)bytes.total / 1048576);
+    uint32_t n, most = 0;
+    const sd_loader_shape *shapes = sd_loader_shapes(r->loader, &n);
+    for (uint32_t i = 0; i < n; i++)
+        most = shapes[i].n > most ? shapes[i].n : most;
+    if (most < r->core->train.batch)
+        sd_report_line(r->report, "batch: %u picture%s, all there are, in the place of train.batch = %u", most, most == 1 ? "" : "s",
+                       r->core->train.batch);
     if (r->loader_config.device_pixels)
         sd_report_line(r->report, "pixels: made on the device, which has %.1f MiB for pictures of a batch, each of %.2f MiB at most",
                        (double)(sd_loader_picture_bytes(r->loader) * r->loader_config.batch) / 1048576,

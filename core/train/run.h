@@ -63,7 +63,8 @@ typedef struct sd_run {
 sodet_status sd_run_open(sd_run *r, sd_config *cfg, bool quiet, sodet_err *err);
 void sd_run_close(sd_run *r);
 
-/* The batches of the next step; NULL-terminated order of the epochs is the loader's. They are given back by sd_run_recycle, in that order. */
+/* The batches of the next step; NULL-terminated order of the epochs is the loader's. They are given back by sd_run_recycle, in that order.
+ * batches[0] is NULL where `stop` came before there were all of them. */
 sodet_status sd_run_next(sd_run *r, const sd_batch **batches, sodet_err *err);
 void sd_run_recycle(sd_run *r, const sd_batch *const *batches);
 double sd_run_wait(const sd_run *r);

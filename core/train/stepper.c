@@ -43,6 +43,7 @@ struct sd_stepper {
     bool now, alive; /* losses are read at once; nothing was begun before this step that is not known to be good */
     uint32_t slot, losses;
     uint64_t begun; /* steps */
+    const volatile sig_atomic_t *stop;
 };
 
 /* ---- graphs ---- */
@@ -480,6 +481,12 @@ static sodet_status update_job(sd_replica *r, void *context, sodet_err *err)
     return status;
 }
 
+static sodet_status undo_job(sd_replica *r, void *context, sodet_err *err)
+{
+    const sd_stepper *s = context;
+    return sd_program_give(s->shares[r->index].update, "kept", r->arena[SD_ARENA_FROZEN].memory, s->buffers_first, s->buffers_n, err);
+}
+
 static sodet_status told_job(sd_replica *r, void *context, sodet_err *err)
 {
     const sd_stepper *s = context;
@@ -509,7 +516,13 @@ static sodet_status begin_gradients(sd_stepper *s, const sd_batch *const *batche
     s->scale = step->loss_scale > 0 ? (float)step->loss_scale : 1;
     s->now = now;
     sodet_status status = SODET_OK;
+    step->given_up = false;
     for (s->micro = 0; status == SODET_OK && s->micro < s->config.core->optimizer.accumulate; s->micro++) {
+        if (!now && s->stop && *s->stop) { /* gradients are nobody's yet; the running statistics have moved with every batch */
+            step->given_up = true;
+            step->normaliser = step->normaliser_before;
+            return s->micro && s->buffers_n ? sd_device_pool_run(s->config.pool, undo_job, s, err) : SODET_OK;
+        }
         s->batch = batches[s->micro];
         status = deal(s, s->batch->n, s->batch->height, s->batch->width, err);
         if (status == SODET_OK)
@@ -573,13 +586,13 @@ sodet_status sd_stepper_update(sd_stepper *s, sd_step *step, sodet_err *err)
 sodet_status sd_stepper_begin_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, bool alone, sodet_err *err)
 {
     sodet_status status = begin_gradients(s, batches, step, false, err);
-    return status == SODET_OK ? begin_update(s, step, alone, err) : status;
+    return status == SODET_OK && !step->given_up ? begin_update(s, step, alone, err) : status;
 }
 
 sodet_status sd_stepper_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err)
 {
     sodet_status status = sd_stepper_begin_step(s, batches, step, true, err);
-    return status == SODET_OK ? sd_stepper_finish(s, step, err) : status;
+    return status == SODET_OK && !step->given_up ? sd_stepper_finish(s, step, err) : status;
 }
 
 bool sd_stepper_runs_ahead(const sd_stepper *s)
@@ -599,6 +612,11 @@ sodet_status sd_stepper_share_statistics(sd_stepper *s, sodet_err *err)
         status = sd_device_pool_write_raw(s->config.pool, SD_ARENA_FROZEN, s->buffers_first, s->buffers_n, values, err);
     sd_free(values);
     return status;
+}
+
+void sd_stepper_stop_by(sd_stepper *s, const volatile sig_atomic_t *stop)
+{
+    s->stop = stop;
 }
 
 /* ---- who is to blame ---- */

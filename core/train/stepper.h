@@ -10,6 +10,8 @@
 #ifndef SD_TRAIN_STEPPER_H
 #define SD_TRAIN_STEPPER_H
 
+#include <signal.h>
+
 #include "core/data/loader.h"
 #include "core/detect/model.h"
 #include "core/device/program.h"
@@ -49,8 +51,11 @@ typedef struct sd_step {
     double term[SD_TERMS_MOST], loss; /* summed over devices and batches */
     double norm;                      /* of the gradients before clipping */
     uint64_t images, positives;
-    bool finite; /* false: nothing has changed, neither parameters, state nor running statistics */
+    bool finite;   /* false: nothing has changed, neither parameters, state nor running statistics */
+    bool given_up; /* at sd_stepper_stop_by: nothing has changed either, the rest means nothing, and there is nothing to finish */
 } sd_step;
+/* Looked at between the batches of a step that is begun: where it is not 0 the step is given up. NULL: not looked at. */
+void sd_stepper_stop_by(sd_stepper *s, const volatile sig_atomic_t *stop);
 /* batches: [optimizer] accumulate of them. */
 sodet_status sd_stepper_step(sd_stepper *s, const sd_batch *const *batches, sd_step *step, sodet_err *err);
 /* The same in two calls, for devices that need not be waited for: begin puts the step on the devices, finish waits until it is done and

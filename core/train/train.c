@@ -213,7 +213,7 @@ static void advise(sd_run *r)
     sd_text_free(&t);
 }
 
-/* Puts a step on the devices with the batches that f holds, and takes it for good until it is known. */
+/* Puts a step on the devices with the batches that f holds, and takes it for good until it is known; unless it is given up. */
 static sodet_status begin_step(sd_run *r, sd_flight *f, bool alone, sodet_err *err)
 {
     const double scale = sd_loss_scale_begin(r->core, &r->state.scale);
@@ -221,6 +221,10 @@ static sodet_status begin_step(sd_run *r, sd_flight *f, bool alone, sodet_err *e
     f->before = r->state;
     f->step = (sd_step){.step = r->state.step, .lr = sd_run_rate(r), .normaliser = r->state.normaliser, .loss_scale = scale};
     sodet_status s = sd_stepper_begin_step(r->stepper, f->batches, &f->step, alone, err);
+    if (s == SODET_OK && f->step.given_up) {
+        r->state = f->before;
+        return SODET_OK;
+    }
     if (s == SODET_OK && sd_loss_scaled(r->core))
         s = sd_loss_scale_step(r->core, &r->state.scale, true, err);
     if (s != SODET_OK)
@@ -280,8 +284,10 @@ static sodet_status finish_step(sd_run *r, sd_flight *behind, sd_train_result *o
             return not_finite(r, f, behind != NULL, out, err);
         s = skipped(r, f, out, err);
         f->after = r->state;
-        if (s == SODET_OK && behind)
+        if (s == SODET_OK && behind) {
             s = begin_step(r, behind, true, err);
+            r->flight = behind->step.given_up ? NULL : behind;
+        }
     }
     const uint32_t k = r->core->optimizer.accumulate;
     for (uint32_t i = 0; i < k && s == SODET_OK; i++)
@@ -301,8 +307,11 @@ static sodet_status make_step(sd_run *r, sd_train_result *out, sodet_err *err)
     const double began = sd_now(), waited = sd_run_wait(r);
     sd_flight *before = r->flight, *f = &r->flights[before == &r->flights[0]];
     sodet_status s = sd_run_next(r, f->batches, err);
-    if (s == SODET_OK)
+    f->step.given_up = s == SODET_OK && !f->batches[0];
+    if (s == SODET_OK && !f->step.given_up)
         s = begin_step(r, f, !before, err);
+    if (s == SODET_OK && f->step.given_up) /* the loop asks why */
+        return SODET_OK;
     if (s == SODET_OK && before)
         s = finish_step(r, f, out, err);
     else if (s == SODET_OK)
@@ -425,6 +434,7 @@ sodet_status sd_train(sd_config *cfg, const sd_train_options *o, sd_train_result
     if (o->started)
         o->started(o->context);
     r.stop = o->stop;
+    sd_stepper_stop_by(r.stepper, o->stop);
     s = sd_usage_begin(&r.usage, err);
     if (s == SODET_OK)
         s = loop(&r, out, err);

@@ -16,7 +16,8 @@
 
 typedef struct sd_train_options {
     bool quiet;
-    /* Set by a signal handler; looked at after every step. The run then writes last.safetensors and ends. NULL: not looked at. */
+    /* Set by a signal handler; looked at before and within every step. The run then gives up the step that is begun, writes last.safetensors
+     * as it is behind the last whole one, and ends. NULL: not looked at. */
     const volatile sig_atomic_t *stop;
     /* Called once when the request has proved good and the first batch is about to be asked for. */
     void (*started)(void *context);

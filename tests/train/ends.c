@@ -12,6 +12,7 @@ static pid_t start_program(const char *const *arguments)
     while (*arguments && n < 31)
         list[n++] = *arguments++;
     fflush(NULL);
+    unlink("err"); /* what is waited for is this program's */
     pid_t child = fork();
     if (child == 0) {
         int out = open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -23,6 +24,16 @@ static pid_t start_program(const char *const *arguments)
         _exit(99);
     }
     return child;
+}
+
+static uint64_t steps_given(void)
+{
+    uint64_t n;
+    unsigned long long steps = 0;
+    char *text = runs_read("out", &n);
+    CHECK(text && sscanf(text, "stopped after %llu steps", &steps) == 1);
+    sd_free(text);
+    return steps;
 }
 
 /* After its second step; then the run that goes on makes the bytes of one that was never asked to stop. */
@@ -53,12 +64,7 @@ static void signalled(int number, int wanted)
     }
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), wanted);
-    uint64_t n, made = 0;
-    char *text = runs_read("out", &n);
-    unsigned long long given = 0;
-    CHECK(text && sscanf(text, "stopped after %llu steps", &given) == 1);
-    sd_free(text);
-    made = given;
+    const uint64_t made = steps_given();
     CHECK(made >= 2);
     snprintf(most, sizeof most, "train.max_steps=%llu", (unsigned long long)made + 2);
     CHECK_RUN(runs_tiny, ENDLESS, output, resume, most);
@@ -68,6 +74,75 @@ static void signalled(int number, int wanted)
     char other[60];
     snprintf(other, sizeof other, "%s/last.safetensors", folder);
     CHECK(runs_same(path, other));
+}
+
+/* What the program's end was: its exit code, or minus the signal that ended it. */
+static int end_of(pid_t child)
+{
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : WIFSIGNALED(status) ? -WTERMSIG(status) : 99;
+}
+
+static bool holds(const char *file, const char *word)
+{
+    uint64_t n;
+    char *text = runs_exists(file) ? runs_read(file, &n) : NULL;
+    const bool found = text && strstr(text, word);
+    sd_free(text);
+    return found;
+}
+
+static void wait_for(const char *file, const char *word)
+{
+    for (int i = 0; i < RUNS_PATIENCE * 500 && !holds(file, word); i++)
+        usleep(2000);
+    CHECK(holds(file, word));
+}
+
+/* A step of many batches is given up within, and what it did to running statistics with it: the state is that behind the last whole step. */
+static void signalled_in_a_step(void)
+{
+#define MANY "run.threads=1", "schedule.unit=iterations", "schedule.total=1000000", "optimizer.accumulate=300"
+    char most[40];
+    uint64_t steps = 0;
+    for (int i = 1; i <= 3; i++) {
+        pid_t child = start_program(RUNS(MANY, "run.output=within", "run.overwrite=yes"));
+        wait_for("err", "network:");
+        const double began = sd_now();
+        wait_for("err", "step 1/");
+        usleep((useconds_t)((sd_now() - began) * 1e6 * i / 4));
+        CHECK_EQ(kill(child, SIGTERM), 0);
+        CHECK_EQ(end_of(child), 143);
+        CHECK(holds("err", "stopping after the batch"));
+        steps = steps_given();
+        snprintf(most, sizeof most, "train.max_steps=%llu", (unsigned long long)steps);
+        CHECK(steps >= 1);
+        CHECK_RUN(runs_tiny, MANY, "run.output=straight", "run.overwrite=yes", most);
+        CHECK(runs_same_state("within/last.safetensors", "straight/last.safetensors"));
+    }
+    snprintf(most, sizeof most, "train.max_steps=%llu", (unsigned long long)steps + 1);
+    CHECK_RUN(runs_tiny, MANY, "run.output=within", "run.resume=within", most);
+    CHECK_RUN(runs_tiny, MANY, "run.output=straight", "run.overwrite=yes", most);
+    CHECK(runs_same_state("within/last.safetensors", "straight/last.safetensors"));
+}
+
+/* Twice the same wish in one breath is one; a second one ends the program whatever it is doing. */
+static void signalled_twice(void)
+{
+#define SLOW "run.output=slow", "run.threads=1", "backbone.width=1", "input.size=512x512", "train.batch=8"
+    pid_t child = start_program(RUNS(SLOW));
+    wait_for("err", "network:");
+    usleep(200000);
+    CHECK_EQ(kill(child, SIGTERM), 0);
+    CHECK_EQ(kill(child, SIGTERM), 0);
+    wait_for("err", "stopping after the batch");
+    usleep(100000);
+    CHECK_EQ(waitpid(child, NULL, WNOHANG), 0);
+    usleep(300000);
+    CHECK_EQ(kill(child, SIGTERM), 0);
+    CHECK_EQ(end_of(child), -SIGTERM);
+    CHECK(!runs_exists("slow/last.safetensors"));
 }
 
 /* An evaluation that takes long is broken off, and made by the run that goes on. */
@@ -105,6 +180,8 @@ static void signals(void)
     signalled(SIGTERM, 143);
     signalled(SIGUSR1, 75);
     signalled_in_evaluation();
+    signalled_in_a_step();
+    signalled_twice();
 }
 
 /* ---- ends ---- */
