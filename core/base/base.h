@@ -41,6 +41,10 @@ void sd_text_join(sd_text *t, const sd_text *part); /* a part that failed makes 
 /* A field of a CSV file (RFC 4180): quoted where a comma, a quote or a line's end would mislead, or where blanks at an end would be lost. */
 void sd_text_csv(sd_text *t, const char *field);
 void sd_text_free(sd_text *t);
+/* Bytes of the UTF-8 character at `text` and its number; 0 if there is none (overlong, surrogate, above U+10FFFF, cut). */
+uint32_t sd_utf8_character(const char *text, uint32_t *code);
+/* The first byte that is no UTF-8; NULL if there is none. */
+const char *sd_not_utf8(const char *text);
 /* The candidate closest to `word` (edit distance at most a third of its length, case apart), or NULL. For "did you mean". */
 const char *sd_nearest(const char *word, const char *const *candidates, uint64_t n);
 /* Strict numbers: the whole text, base 10, finite, in range; no leading or trailing blanks. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -27,6 +28,10 @@ sodet_status sd_fail_write(sodet_err *err, const char *path, const char *what, u
     struct statvfs fs;
     if (e != ENOSPC && e != EDQUOT && e != EFBIG)
         return SODET_FAIL(err, e == ENOMEM ? SODET_E_MEMORY : SODET_E_IO, "%s: %s: %s", path, what, strerror(e));
+    struct rlimit most;
+    if (e == EFBIG && getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY)
+        return SODET_FAIL(err, SODET_E_IO, "%s: %s: no file may have more than %llu bytes here; raise that limit (ulimit -f)%s", path, what,
+                          (unsigned long long)most.rlim_cur, need ? "; the file that was there is untouched" : "");
     folder_of(path, folder);
     bool known = statvfs(folder, &fs) == 0;
     if (need && known)

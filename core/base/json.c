@@ -543,6 +543,9 @@ char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s)
         return NULL;
     }
     memcpy(copy, s.text, s.n);
+    const char *bad = sd_not_utf8(copy);
+    if (bad)
+        sd_json_fail(j, "the byte 0x%02x in a string is no UTF-8; save the file as UTF-8", (unsigned)(unsigned char)*bad);
     return copy;
 }
 
@@ -565,14 +568,17 @@ sodet_status sd_json_close(sd_json *j)
 void sd_json_write_string(sd_text *out, const char *text)
 {
     sd_text_append(out, "\"", 1);
-    for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\')
-            sd_text_printf(out, "\\%c", c);
-        else if (c < 0x20)
-            sd_text_printf(out, "\\u%04x", c);
+    for (const char *p = text; *p;) {
+        uint32_t code, n = sd_utf8_character(p, &code);
+        if (!n)
+            sd_text_printf(out, "\\\\x%02x", (unsigned)(unsigned char)*p);
+        else if (code == '"' || code == '\\')
+            sd_text_printf(out, "\\%c", *p);
+        else if (code < 0x20)
+            sd_text_printf(out, "\\u%04x", code);
         else
-            sd_text_append(out, p, 1);
+            sd_text_append(out, p, n);
+        p += n ? n : 1;
     }
     sd_text_append(out, "\"", 1);
 }

@@ -62,7 +62,8 @@ static inline bool sd_json_is(sd_json_string s, const char *text)
     size_t n = strlen(text); /* known to the compiler, which then compares words */
     return n == s.n && memcmp(s.text, text, n) == 0;
 }
-char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s); /* terminated; out of memory becomes the parser's error */
+/* Terminated; out of memory, and bytes that are no UTF-8, become the parser's error. */
+char *sd_json_copy(sd_json *j, sd_pool *pool, sd_json_string s);
 /* Raises the caller's own error at the present place ("..., line 3, byte 512: <text>"). */
 void sd_json_fail(sd_json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -83,7 +84,7 @@ void sd_json_read_rows(sd_json *j, uint32_t n_threads, size_t row_size, sd_json_
 void sd_json_rows_free(sd_json_rows *r);
 
 /* ---- writing ---- */
-/* A JSON string with its quotes. */
+/* A JSON string with its quotes. A byte that is no UTF-8 (names of files may hold any) becomes the four characters \xNN. */
 void sd_json_write_string(sd_text *out, const char *text);
 /* A JSON number that reads back as the same double; null if it is not finite. */
 void sd_json_write_double(sd_text *out, double value);

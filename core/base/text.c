@@ -60,6 +60,32 @@ void sd_text_free(sd_text *t)
     *t = (sd_text){0};
 }
 
+uint32_t sd_utf8_character(const char *text, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)text;
+    uint32_t n = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
+    if (!n)
+        return 0;
+    *code = n == 1 ? p[0] : p[0] & (0xffu >> (n + 1));
+    for (uint32_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | (p[i] & 0x3fu);
+    }
+    return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
+}
+
+const char *sd_not_utf8(const char *text)
+{
+    for (uint32_t n, code; *text; text += n) {
+        n = sd_utf8_character(text, &code);
+        if (!n)
+            return text;
+    }
+    return NULL;
+}
+
 static int lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? c + 32 : c == '-' ? '_' : c;

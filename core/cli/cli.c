@@ -75,20 +75,34 @@ static const char *override_equal(const char *text)
     return text + name == equal && memchr(text, '.', name) && text[0] != '.' ? equal : NULL;
 }
 
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t n = strlen(text), k = strlen(ending);
+    return n > k && strcmp(text + n - k, ending) == 0;
+}
+
 static bool is_ini(const char *text)
 {
-    size_t n = strlen(text);
-    return n > 4 && strcmp(text + n - 4, ".ini") == 0;
+    return ends_in(text, ".ini");
 }
 
 static sodet_status add_positional(sd_cli *cli, const char *text, bool literal, sodet_err *err)
 {
     uint32_t takes = cli->command->takes;
+    if (!*text)
+        return SODET_FAIL(err, SODET_E_INVALID, "an argument is an empty word (a variable without a value?); usage: sodet %s %s",
+                          cli->command->name, cli->command->synopsis);
     if (!literal && (takes & SD_TAKES_INI)) {
         if (override_equal(text))
             return add_override(cli, text, NULL, err);
         if (strchr(text, '=') && !sd_path_exists(text))
             return SODET_FAIL(err, SODET_E_INVALID, "%s: write section.key=value (`sodet help ini` lists the sections)", text);
+        if (!(takes & SD_TAKES_FILES) && ends_in(text, ".safetensors"))
+            return SODET_FAIL(err, SODET_E_INVALID,
+                              "%s: is a checkpoint, and a configuration is needed: config.ini in its run's folder is one%s", text,
+                              strcmp(cli->command->name, "train") == 0
+                                  ? "; beside it --resume goes on from a checkpoint, run.init= starts from its weights"
+                                  : "");
         if (!cli->ini && (is_ini(text) || !(takes & SD_TAKES_FILES))) {
             cli->ini = text;
             return SODET_OK;

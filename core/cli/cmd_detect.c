@@ -333,8 +333,15 @@ static sodet_status run(sd_cli *cli, sodet_err *err)
     uint64_t batch = 0;
     double seconds = 0;
     const char *weights = sd_cli_take_weights(cli);
+    if (!weights && !cli->ini && cli->n_files)
+        return SODET_FAIL(err, SODET_E_INVALID, "which weights? %s: %s; they come first: a checkpoint (.safetensors) or a run's folder",
+                          cli->files[0], sd_path_exists(cli->files[0]) ? "is no checkpoint" : "no such file or folder");
     if (!weights)
         return SODET_FAIL(err, SODET_E_INVALID, "which weights? usage: sodet detect %s", cli->command->synopsis);
+    for (uint64_t i = 0; i < cli->n_overrides; i++)
+        if (strncmp(cli->overrides[i].text, "data.classes=", 13) == 0)
+            return SODET_FAIL(err, SODET_E_INVALID, "%s: the classes are those that %s was trained with; leave it out",
+                              cli->overrides[i].text, weights);
     sodet_status s = parse(&d, &batch, err);
     if (s == SODET_OK)
         s = sd_cli_open_trained(cli, weights, NULL, &cfg, &net, err);
@@ -387,7 +394,7 @@ const sd_command sd_cmd_detect = {
         "--csv: a header, then a line for each object; fields are quoted as in RFC 4180.\n"
         "--json: {\"weights\", \"threshold\", \"seconds\", \"broken\", \"pictures\": [{\"file\", \"width\", \"height\", \"detections\": "
         "[{\"label\", \"name\", \"score\",\n"
-        "\"box\": [x1, y1, x2, y2]}]} or {\"file\", \"error\"}]}\n"
+        "\"box\": [x1, y1, x2, y2]}]} or {\"file\", \"error\"}]}; bytes of names that are no UTF-8 become \\xNN\n"
         "--draw: DIR/<name>.png, with a folder's own folders; numbers go in front where two pictures have one name. Small pictures are\n"
         "enlarged by a whole factor, so that names can be read.\n"
         "--crop: DIR/<picture's number>-<rank>-<name>-<class>.png, with every pixel that the box touches.\n"

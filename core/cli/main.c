@@ -26,6 +26,10 @@ static int unknown(const char *word)
 {
     const char *names[64];
     uint64_t n = 0;
+    if (!*word) {
+        fprintf(stderr, "sodet: the command is an empty word (a variable without a value?); `sodet help` lists the commands\n");
+        return EXIT_REQUEST;
+    }
     while (sd_commands[n] && n < 64) {
         names[n] = sd_commands[n]->name;
         n++;

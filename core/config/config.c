@@ -211,6 +211,9 @@ static sodet_status split_override(sd_pool *pool, const sd_override *o, sd_ini_e
     char *dot = strrchr(copy, '.');
     if (!dot || dot == copy || !dot[1])
         return SODET_FAIL(err, SODET_E_INVALID, "command line: %s: write section.key=value", o->text);
+    if (sd_not_utf8(o->text))
+        return SODET_FAIL(err, SODET_E_INVALID, "command line: %s: is no UTF-8, which checkpoints and JSON hold; write it in UTF-8",
+                          o->text);
     *dot = '\0';
     *out = (sd_ini_entry){.section = copy, .key = dot + 1, .value = equal + 1};
     return SODET_OK;

@@ -195,6 +195,26 @@ sodet_status sd_tree_fill(sd_config *cfg, const char *section, const sd_schema *
     return SODET_OK;
 }
 
+/* "; the keys here are ...", as many as there is room for. */
+static void list_keys(const sd_schema *const tables[2], char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "; the keys here are");
+    const char *comma = "";
+    for (int t = 0; t < 2; t++) {
+        for (uint32_t i = 0, rows = tables[t] ? sd_schema_rows(tables[t]) : 0; i < rows; i++) {
+            const char *name = sd_schema_row(tables[t], i)->name;
+            if (used + strlen(name) + 8 > size) {
+                snprintf(out + used, size - used, " ...");
+                return;
+            }
+            used += (size_t)snprintf(out + used, size - used, "%s %s", comma, name);
+            comma = ",";
+        }
+    }
+    if (!*comma)
+        snprintf(out, size, "; there are no keys here");
+}
+
 /* "; did you mean ...", or where the key belongs. */
 static void suggest(const char *section, const char *key, const sd_schema *const tables[2], char *out, size_t size)
 {
@@ -237,6 +257,7 @@ static void suggest(const char *section, const char *key, const sd_schema *const
             return;
         }
     }
+    list_keys(tables, out, size);
 }
 
 sodet_status sd_tree_check_keys(const sd_config *cfg, const char *section, const sd_schema *a, const sd_schema *b, sodet_err *err)
@@ -279,6 +300,9 @@ static sodet_status fail_section(const sd_config *cfg, const char *section, sode
     const char *dot = strchr(section, '.');
     snprintf(kind, sizeof kind, "%.*s", dot ? (int)(dot - section) : (int)strlen(section), section);
     const char *near = dot ? sd_nearest(kind, names + plain, n - plain) : sd_nearest(section, names, plain);
+    for (int i = 0; i < N_LABELLED_KINDS && dot && !dot[1]; i++)
+        if (strcmp(labelled_kinds[i], kind) == 0)
+            return sd_config_fail(cfg, err, section, key, "no name behind the dot; write [%s.mine], say", kind);
     if (near && dot)
         return sd_config_fail(cfg, err, section, key, "unknown section; did you mean [%s%s]?", near, dot);
     if (near)

@@ -191,6 +191,10 @@ static sodet_status scan_line(scan *s, const char *bytes, size_t n)
             return REFUSE(s, "character %zu is the control character 0x%02x: this is no INI text%s", i + 1, (unsigned)line[i],
                           line[i] == '\r' ? "; lines end with LF or CR LF" : "");
     }
+    const char *bad = sd_not_utf8(line);
+    if (bad)
+        return REFUSE(s, "character %zu is the byte 0x%02x, which is no UTF-8; save the file as UTF-8", (size_t)(bad - line) + 1,
+                      (unsigned)(unsigned char)*bad);
     trim(&text);
     if (*text == '\0' || *text == ';' || *text == '#')
         return SODET_OK;

@@ -178,6 +178,8 @@ static sodet_status check_schedule(const void *p, sodet_err *err)
     }
     if (!(c->total > 0))
         return sodet_fail_option(err, "total", "must be more than 0");
+    if (c->total < 1e-6)
+        return sodet_fail_option(err, "total", "no step would be made; 1e-6 is the least");
     if (c->type == 1 && !(c->every > 0))
         return sodet_fail_option(err, "every", "type = step needs it: the length between reductions");
     if (c->type == 2 && c->milestones.n == 0)

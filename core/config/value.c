@@ -48,9 +48,9 @@ static bool in_range(const sodet_opt *row, double v, char *why)
 {
     if (v >= row->min && v <= row->max)
         return true;
-    if (row->max >= 4294967295.0)
-        return WHY("must be %.15g or more", row->min);
-    return WHY("outside [%.15g, %.15g]", row->min, row->max);
+    if (v < row->min && row->max >= 4294967295.0)
+        return WHY("must be %.16g or more", row->min);
+    return WHY("outside [%.16g, %.16g]", row->min, row->max);
 }
 
 /* What is wrong with a text that is no number: nothing of it is one, or something stands behind one. */
@@ -77,6 +77,8 @@ static bool parse_double(const sodet_opt *row, const char *text, double *out, ch
 static bool parse_whole(const sodet_opt *row, const char *text, int64_t *out, char *why)
 {
     double real;
+    if (!sd_parse_int64(text, out) && sd_parse_double(text, &real) && !strpbrk(text, ".eE")) /* digits alone, and too many of them */
+        return in_range(row, real, why) && WHY("has too many digits");
     if (!sd_parse_int64(text, out))
         return sd_parse_double(text, &real) ? WHY("a whole number is needed, in digits alone") : no_number(text, "a whole number", why);
     return in_range(row, (double)*out, why);

@@ -71,7 +71,10 @@ static sodet_status set_classes(sd_dataset *d, const char *const *names, uint32_
         size_t length = 0;
         const char *name = names[i] ? sd_class_name(names[i], &length) : NULL;
         if (!length)
-            return SODET_FAIL(err, SODET_E_INVALID, "class %u of %u has an empty name", i + 1, n);
+            return SODET_FAIL(err, SODET_E_INVALID, "class %u of %u has an empty name; name it, or leave it out", i + 1, n);
+        if (sd_not_utf8(name))
+            return SODET_FAIL(err, SODET_E_INVALID, "class %u of %u (\"%s\"): the name is no UTF-8; save the file that names it as UTF-8",
+                              i + 1, n, name);
         if (!(d->names[i] = sd_pool_printf(&d->pool, "%.*s", (int)length, name)))
             return SODET_FAIL(err, SODET_E_MEMORY, "no memory for %u class names", n);
     }

@@ -70,6 +70,11 @@ static bool ends_in(const char *name, const char *ending)
     return n > k && strcasecmp(name + n - k, ending) == 0;
 }
 
+uint32_t sodet_is_utf8(const char *text)
+{
+    return !sd_not_utf8(text);
+}
+
 uint32_t sodet_is_picture(const char *name)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tga"};

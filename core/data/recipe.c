@@ -27,6 +27,7 @@ sodet_status sd_recipe_classes(const sd_config *cfg, sd_pool *pool, const char *
     const char **table = text ? sd_pool_alloc(pool, (size_t)(length / 2 + 2) * sizeof *table) : NULL;
     if (!table)
         return SODET_FAIL(err, SODET_E_MEMORY, "out of memory: the class list");
+    uint32_t number = 0;
     for (char *line = text, *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)
@@ -35,6 +36,9 @@ sodet_status sd_recipe_classes(const sd_config *cfg, sd_pool *pool, const char *
         while (k && (line[k - 1] == '\r' || line[k - 1] == ' ' || line[k - 1] == '\t'))
             line[--k] = '\0';
         line += strspn(line, " \t");
+        number++;
+        if (sd_not_utf8(line))
+            return sd_config_fail(cfg, err, "data", "classes", "%s:%u: \"%s\" is no UTF-8; save the file as UTF-8", path, number, line);
         if (*line)
             table[(*n)++] = line;
     }

@@ -157,6 +157,9 @@ sodet_status sodet_sample_add_object(sodet_sample *s, const char *class_name, so
     int32_t label = sd_class_find(s->classes, s->by_name, class_name);
     char trimmed[256]; /* VOC's longest; a longer one would be a name that nobody wrote */
     snprintf(trimmed, sizeof trimmed, "%.*s", n > 255 ? 255 : (int)n, class_name);
+    if (label < 0 && sd_not_utf8(class_name))
+        return SODET_FAIL(err, SODET_E_INVALID, "%s: object %u: the class name \"%s\" is no UTF-8; save the file as UTF-8", where(s), k,
+                          trimmed);
     if (label < 0) {
         const char *near = sd_nearest(trimmed, s->classes->names, s->classes->n);
         snprintf(sentence, sizeof sentence, "%s: object %u: class \"%s\" is not in the class list%s%s%s", where(s), k, trimmed,

@@ -6,7 +6,7 @@
 #include <expat.h>
 
 enum { MOST_BYTES = 16 << 20, DEEP = 16 };
-enum { NAME = 1, XMIN = 2, YMIN = 4, XMAX = 8, YMAX = 16, BOX = XMIN | YMIN | XMAX | YMAX };
+enum { NAME = 1, XMIN = 2, YMIN = 4, XMAX = 8, YMAX = 16, BOXED = 32, BOX = XMIN | YMIN | XMAX | YMAX };
 static const char *const corner_names[] = {"xmin", "ymin", "xmax", "ymax"};
 
 /* Where the parser is. Tags count only at their own place: <object><part><bndbox> is no box of the object. */
@@ -54,8 +54,12 @@ static void on_open(void *user, const XML_Char *name, const XML_Char **attribute
         here = OBJECT;
         s->seen = 0;
         s->object = (sd_voc_object){0};
-    } else if (above == OBJECT && strcmp(name, "bndbox") == 0)
+    } else if (above == OBJECT && strcmp(name, "bndbox") == 0) {
         here = BNDBOX;
+        if (s->seen & BOXED)
+            fail(s, "object %llu has two <bndbox>; keep one, or write two objects", (unsigned long long)s->out->n + 1);
+        s->seen |= BOXED;
+    }
     if (s->depth == DEEP) {
         fail(s, "elements are nested more than %d deep", DEEP);
         return;
@@ -155,6 +159,8 @@ static void on_close(void *user, const XML_Char *name)
         if (strcmp(name, "name") == 0) {
             if (s->n_text == sizeof s->text - 1)
                 fail(s, "object %llu: its <name> has %zu bytes or more; shorten it", (unsigned long long)s->out->n + 1, sizeof s->text - 1);
+            if (!*trimmed(s))
+                fail(s, "object %llu: its <name> is empty; name its class", (unsigned long long)s->out->n + 1);
             s->object.name = sd_pool_strdup(s->pool, trimmed(s));
             s->seen |= NAME;
             if (!s->object.name) {

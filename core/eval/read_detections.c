@@ -266,6 +266,31 @@ static void place_piece(void *context, uint32_t worker, uint64_t item)
     }
 }
 
+/* By what the file's images are matched, and one that would match. */
+static sodet_status lost_image(const placing *p, const char *path, uint64_t number, int64_t id, sodet_err *err)
+{
+    const results *r = p->r;
+    const char *example = p->g->n_images ? p->g->images[0].name : NULL;
+    const unsigned long long n = (unsigned long long)number;
+    for (uint64_t i = 0; i < r->n_images; i++)
+        if (r->images[i].id == id)
+            return SODET_FAIL(
+                err, SODET_E_INVALID,
+                "%s: detection %llu is of \"%.120s\" (image %lld), a file_name that the ground truth does not have; %s%.120s%s; make "
+                "the names equal, or leave `images` out and use the ground truth's ids",
+                path, n, r->images[i].name, (long long)id, example ? "there the first is \"" : "it has no images", example ? example : "",
+                example ? "\"" : "");
+    if (r->n_images)
+        return SODET_FAIL(err, SODET_E_INVALID,
+                          "%s: detection %llu is of image %lld, which the file's own `images` do not list; add it there", path, n,
+                          (long long)id);
+    return SODET_FAIL(
+        err, SODET_E_INVALID,
+        "%s: detection %llu is of image %lld, an id that the ground truth does not have (its first is %lld); give the detections "
+        "that file's ids, or a list `images` with its file_names",
+        path, n, (long long)id, p->g->n_images ? (long long)p->g->images[0].key : -1);
+}
+
 static sodet_status resolve(placing *p, const char *path, uint64_t *strangers, sodet_err *err)
 {
     results *r = p->r;
@@ -282,8 +307,7 @@ static sodet_status resolve(placing *p, const char *path, uint64_t *strangers, s
         if (x->no_memory)
             return SODET_FAIL(err, SODET_E_MEMORY, "%s: no memory", path);
         if (x->lost < from->n)
-            return SODET_FAIL(err, SODET_E_INVALID, "%s: detection %llu is of image %lld, which the ground truth does not have", path,
-                              (unsigned long long)(from->first + x->lost + 1), (long long)((const row *)from->rows)[x->lost].image);
+            return lost_image(p, path, from->first + x->lost + 1, ((const row *)from->rows)[x->lost].image, err);
         *strangers += x->strangers;
     }
     return SODET_OK;

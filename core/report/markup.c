@@ -5,27 +5,11 @@
 #include <string.h>
 
 /* ---- text ---- */
-/* The character at p: its bytes, 0 if they are no UTF-8 (overlong, surrogate, out of range, cut). */
-static uint32_t character(const unsigned char *p, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint32_t n = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
-    if (!n)
-        return 0;
-    *code = n == 1 ? p[0] : p[0] & (0xffu >> (n + 1));
-    for (uint32_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        *code = *code << 6 | (p[i] & 0x3fu);
-    }
-    return *code < least[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : n;
-}
-
 void sd_html_text(sd_text *t, const char *text)
 {
     sd_text_append(t, "", 0);
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        uint32_t code = 0, n = character(p, &code);
+    for (const char *p = text; *p;) {
+        uint32_t code = 0, n = sd_utf8_character(p, &code);
         const char *as = !n || (code < 0x20 && code != '\t' && code != '\n') || code == 0x7f || code == 0xfffe || code == 0xffff
                              ? "\xef\xbf\xbd"
                          : code == '&'  ? "&amp;"

@@ -26,6 +26,8 @@ SODET_EXPORT void sodet_lines_free(sodet_lines *lines);
 
 /* 1 if the whole text is a finite decimal number; no blanks, hexadecimal, inf or nan. */
 SODET_EXPORT uint32_t sodet_parse_number(const char *text, double *out);
+/* 1 if the text is UTF-8, as names of classes must be: they are written into files for others. */
+SODET_EXPORT uint32_t sodet_is_utf8(const char *text);
 SODET_EXPORT uint32_t sodet_path_exists(const char *path);
 SODET_EXPORT uint32_t sodet_is_folder(const char *path);
 /* By its ending, case apart: .jpg .jpeg .png .bmp .ppm .pgm .tga */

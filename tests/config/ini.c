@@ -80,6 +80,10 @@ static void traps(void)
     name_is("name = C:\\dir\\file", "C:\\dir\\file");
     name_is("name = \xc3\xa4\xe6\xbc\xa2", "\xc3\xa4\xe6\xbc\xa2");
 
+    refused("[run]\nname = caf\xe9", "x.ini:2: character 11 is the byte 0xe9", "save the file as UTF-8");
+    refused("[run]\nname = \xed\xa0\x80", "x.ini:2:", "no UTF-8"); /* half of a pair */
+    refused("[run]\nname = \xc0\xaf", "x.ini:2:", "no UTF-8");     /* longer than it need be */
+
     refused("[run]\nname = a;b", "x.ini:2: [run] name = a;b", "write name = \"a;b\"");
     refused("[run]\nname = a\"b#c", "x.ini:2:", "write name = 'a\"b#c'");
     refused("[run]\nname = a#b # c", "x.ini:2:", "write name = \"a#b\"");
@@ -176,7 +180,7 @@ static void values(void)
         {"[data]\nworkers = 2.5", "whole number"},
         {"[data]\nworkers = 1e1", "whole number"},
         {"[data]\nworkers = -1", "outside [1, 1024]"},
-        {"[data]\nworkers = 99999999999999999999", "whole number"},
+        {"[data]\nworkers = 99999999999999999999", "outside [1, 1024]"},
         {"[data]\ntrain = a,,b", "element 2 of the list is empty"},
         {"[data]\ntrain = a,", "element 2 of the list is empty"},
         {"[data]\ntrain = ,a", "element 1 of the list is empty"},

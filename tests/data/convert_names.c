@@ -3,6 +3,7 @@
 #include "core/data/layout.h"
 #include "core/data/recipe.h"
 #include "data/files.h"
+#include "sodet/files.h"
 
 #include <sys/stat.h>
 
@@ -100,7 +101,9 @@ static void draw_source(source *s, uint32_t hardness)
     const uint32_t worst = below(CLASSES + PICTURES); /* the only one of hardness 2, so that it alone is what is refused */
     memset(s, 0, sizeof *s);
     for (uint32_t i = 0; i < CLASSES; i++) {
-        draw_name(s->class[i], i, hardness > 1 && i != worst ? 1 : hardness);
+        do /* a class is not called what is no UTF-8 */
+            draw_name(s->class[i], i, hardness > 1 && i != worst ? 1 : hardness);
+        while (!sodet_is_utf8(s->class[i]));
         memcpy(s->raw[i], s->class[i], LONGEST);
         s->classes[i] = s->raw[i];
         trim(s->class[i]);

@@ -246,6 +246,8 @@ static void damaged(void)
     static const struct {
         const char *from, *to, *message;
     } rows[] = {{"<name>dog</name>", "", "object 1 has no <name>"},
+                {"<name>dog</name>", "<name> </name>", "object 1: its <name> is empty"},
+                {"</bndbox>", "</bndbox><bndbox><xmin>1</xmin></bndbox>", "object 1 has two <bndbox>"},
                 {"<ymax>371</ymax>", "", "object 1 (dog): <bndbox> has no <ymax>"},
                 {"<bndbox>", "<bindbox>", "mismatched tag"},
                 {"</annotation>", "", "no element found"},

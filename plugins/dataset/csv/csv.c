@@ -53,8 +53,8 @@ typedef struct csv {
     uint64_t n_rows;
     entry *entries;
     uint64_t n;
-    const char **classes; /* NULL at the end */
-    uint32_t n_classes;
+    const char **classes;         /* NULL at the end */
+    uint32_t n_classes, n_fields; /* n_fields: of a row */
     char *folder;
 } csv;
 
@@ -144,10 +144,11 @@ static uint32_t cut(char *line, char separator, char *field[MOST_FIELDS])
 }
 
 /* Where each of the six stands. */
-static sodet_status read_header(const csv *c, char *line, uint64_t number, char separator, uint32_t column[N_COLUMNS], sodet_err *err)
+static sodet_status read_header(csv *c, char *line, uint64_t number, char separator, uint32_t column[N_COLUMNS], sodet_err *err)
 {
     char *field[MOST_FIELDS], names[300] = "";
     uint32_t n = cut(line, separator, field);
+    c->n_fields = n;
     n = n > MOST_FIELDS ? MOST_FIELDS : n;
     for (uint32_t i = 0; i < n; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", field[i]);
@@ -184,10 +185,16 @@ static sodet_status read_row(csv *c, char *line, uint64_t number, char separator
         return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: %u field%s; path, %s, %s, %s, %s, class are expected%s", AT, n, n == 1 ? "" : "s",
                           names[0], names[1], names[2], names[3], c->cfg->separator ? "" : " with commas between (or set separator)");
     *r = (row){.path = field[column[PATH]], .number = number};
+    if (n > c->n_fields)
+        return SODET_FAIL(err, SODET_E_INVALID,
+                          "%s:%llu: %u fields, %u are expected; a field that holds the separator is written in quotes", AT, n, c->n_fields);
     if (!*r->path)
         return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: the path is empty; correct the line", AT);
     for (uint32_t k = X1; k <= CLASS; k++)
         empty += !*field[column[k]];
+    if (empty == 0 && !sodet_is_utf8(field[column[CLASS]]))
+        return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: the class name \"%s\" is no UTF-8; save the file as UTF-8", AT,
+                          field[column[CLASS]]);
     if (empty == 0)
         r->class = field[column[CLASS]];
     else if (empty != 5)
@@ -299,6 +306,9 @@ static sodet_status read_class_file(csv *c, sodet_err *err)
         if (!*line)
             continue;
         uint32_t fields = cut(line, ',', field);
+        if (fields && !sodet_is_utf8(field[0]))
+            return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: the class name \"%s\" is no UTF-8; save the file as UTF-8", path,
+                              (unsigned long long)i + 1, field[0]);
         if (fields == 0 || fields > 2 || !*field[0] || (fields == 2 && !sodet_parse_number(field[1], &number)))
             return SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: a class name, or name,number is expected", path, (unsigned long long)i + 1);
         if (number < 0 || number >= (double)n || number != (double)(uint64_t)number || c->classes[(uint64_t)number])
@@ -354,6 +364,7 @@ static sodet_status list(void *self, uint64_t *n_samples, sodet_err *err)
         return no_memory(err);
     while (i < n && !*sodet_lines_at(c->lines, i))
         i++;
+    c->n_fields = N_COLUMNS;
     if (c->cfg->columns.n && i < n) {
         status = read_header(c, sodet_lines_at(c->lines, i), i + 1, separator, column, err);
         i++;

@@ -253,8 +253,8 @@ static sodet_status yaml_names(yolo *y, const char *path, const sodet_lines *lin
             why = "an empty name; its place is the number of a class";
         else if (*at && *at != '#' && !(flow && strchr(",]}", *at)))
             why = "text behind a name";
-        else
-            status = add_class(y, text, length, err);
+        else if ((status = add_class(y, text, length, err)) == SODET_OK && !sodet_is_utf8(y->classes[y->n_classes - 1]))
+            why = "a name that is no UTF-8 (save the file as UTF-8)";
     }
     why = why            ? why
           : wrong        ? "the numbers of classes must count from 0"
@@ -286,11 +286,15 @@ static sodet_status read_names(yolo *y, const char *path, sodet_err *err)
         n--;
     for (uint64_t i = 0; i < n && status == SODET_OK && !yaml; i++) {
         const char *name = sodet_lines_at(lines, i);
-        status = *name ? add_class(y, name, strlen(name), err)
-                       : SODET_FAIL(err, SODET_E_INVALID,
-                                    "%s:%llu: an empty line among the class names; the line's place is the number of "
-                                    "its class",
-                                    path, (unsigned long long)i + 1);
+        if (!sodet_is_utf8(name))
+            status = SODET_FAIL(err, SODET_E_INVALID, "%s:%llu: the class name \"%s\" is no UTF-8; save the file as UTF-8", path,
+                                (unsigned long long)i + 1, name);
+        else
+            status = *name ? add_class(y, name, strlen(name), err)
+                           : SODET_FAIL(err, SODET_E_INVALID,
+                                        "%s:%llu: an empty line among the class names; the line's place is the number of "
+                                        "its class",
+                                        path, (unsigned long long)i + 1);
     }
     sodet_lines_free(lines);
     if (status == SODET_OK && !y->n_classes)
