@@ -1,5 +1,6 @@
 /* O-33 Disk full or kill while saving: after the first save there is a whole checkpoint at every moment, whatever happens.
  * Arguments: kills, seed (50 1); scripts/check_kills --writer gives others. */
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -52,10 +53,13 @@ static void disk_full(void)
         setrlimit(RLIMIT_FSIZE, &small);
         CHECK_FAILS(save(2, &err), SODET_E_IO, path);
         setrlimit(RLIMIT_FSIZE, &old);
-        CHECK(strstr(err.text, "bytes are needed") && strstr(err.text, "are free") && strstr(err.text, "untouched"));
+        CHECK(strstr(err.text, "no file may have more than") && strstr(err.text, "ulimit -f") && strstr(err.text, "untouched"));
         CHECK(access(temporary, F_OK) != 0);
         CHECK_EQ(load(), 1);
     }
+    errno = ENOSPC; /* as a file system that is full says it */
+    CHECK_FAILS(sd_fail_write(&err, path, "no room", 1000), SODET_E_IO, "1000 bytes are needed");
+    CHECK(strstr(err.text, "are free; make room or write elsewhere") && strstr(err.text, "untouched"));
     CHECK_OK(save(3, &err));
     CHECK_EQ(load(), 3);
 }

@@ -84,7 +84,7 @@ grep -q "^network: " "$work/closed/log.txt" && [ "$(grep -c '^network: ' "$work/
 # A full disk, as `ulimit -f` has it (kilobytes): the file, what is needed and free, and what to do; the temporary file goes.
 (ulimit -f 16 && "$SODET_BIN" train "$work/tiny.ini" run.output="$work/full" schedule.total=1 2>"$work/err" >"$work/out")
 [ $? = 1 ] || fail "a full disk should end the run with 1: $(cat "$work/err")"
-says "safetensors: " "bytes are needed" "are free" "make room"
+says "safetensors: " "no file may have more than" "ulimit -f"
 ! grep -q '\.tmp' "$work/err" && ! ls "$work"/full/*.tmp* 2>/dev/null || fail "a temporary file is named or left: $(cat "$work/err")"
 [ $failed = 0 ] && echo "as it should be"
 exit $failed
