@@ -210,7 +210,7 @@ static sodet_status open_data(bench *b, sodet_err *err)
     c.difficult = core->data.difficult;
     c.min_side = core->data.min_side;
     c.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
-    c.device_jpegs = core->data.decode == SD_DECODE_NVJPEG;
+    c.device_jpegs = core->data.decode == SD_DECODE_DEVICE;
     uint32_t held = b->mode == TRAINING ? core->optimizer.accumulate + 2 : 0;
     c.depth = c.depth < held ? held : c.depth;
     if (sd_dataset_size(b->split.dataset) < b->batch)
@@ -262,7 +262,7 @@ static sodet_status prepare(bench *b, sodet_err *err)
 static sodet_status open_training(bench *b, sodet_err *err)
 {
     const sd_core_cfg *core = b->net.core;
-    sodet_status s = b->on_data ? sd_send_ready(b->pool, core->data.decode == SD_DECODE_NVJPEG, err) : SODET_OK;
+    sodet_status s = b->on_data ? sd_send_ready(b->pool, core->data.decode == SD_DECODE_DEVICE, err) : SODET_OK;
     if (s == SODET_OK && b->on_data)
         s = open_data(b, err);
     if (s != SODET_OK)

@@ -316,7 +316,7 @@ static void look_at_decoder(doctor *d, const char *backend, sd_device_pool *pool
         return;
     snprintf(title, sizeof title, "device %.60s/jpeg", backend);
     if (sd_send_ready(pool, true, &err) == SODET_OK)
-        say(d, OK, title, "decodes JPEGs: [data] decode = nvjpeg with pixels = device", "");
+        say(d, OK, title, "decodes JPEGs: [data] decode = device with pixels = device", "");
     else
         say(d, NOTE, title, err.text, "nothing, unless a run is to decode JPEGs on the device");
 }

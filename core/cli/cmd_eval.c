@@ -127,7 +127,7 @@ static sodet_status run_network(sd_cli *cli, const char *weights, sodet_err *err
     if (s == SODET_OK)
         s = sd_validation_open(cfg, net.classes.names, net.classes.n, &v, err);
     if (s == SODET_OK)
-        s = sd_send_ready(net.pool, sd_config_core(cfg)->data.decode == SD_DECODE_NVJPEG, err);
+        s = sd_send_ready(net.pool, sd_config_core(cfg)->data.decode == SD_DECODE_DEVICE, err);
     if (s == SODET_OK) {
         cli->started = true;
         s = sd_validation_run(v, net.infer, out, progress, cli, &stats, err);

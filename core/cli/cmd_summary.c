@@ -95,7 +95,7 @@ static void find_pictures(summary *s, uint32_t which, pictures *out)
         out->unknown += bytes == 0;
         most = bytes > most ? bytes : most;
     }
-    out->bytes = (most + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT * SODET_PIXELS_UNIT;
+    out->bytes = sodet_pixels_units(most) * SODET_PIXELS_UNIT;
     sd_split_close(&split);
 }
 

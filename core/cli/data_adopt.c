@@ -277,7 +277,7 @@ static sodet_status sayable(const sd_adopt *a, sodet_err *err)
         const char *name = classes->names[k];
         const char *why = sd_layout_has_control(name) ? "a line break or another control character"
                           : strlen(name) > LONGEST    ? "more than 255 bytes"
-                          : !sd_layout_is_utf8(name)  ? "bytes that are no UTF-8"
+                          : sd_not_utf8(name)         ? "bytes that are no UTF-8"
                                                       : NULL;
         if (why)
             return SODET_FAIL(err, SODET_E_INVALID,

@@ -1,5 +1,6 @@
 #include "core/cli/signals.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -31,11 +32,13 @@ static void on_signal(int number)
         raise(number); /* it is let through when this handler returns */
         return;
     }
+    const int before = errno; /* of what was interrupted */
     stop_time = now;
     stop_signal = number;
     put("\nstopping after ");
     put(atomic_load(&what_now));
     put("; the signal once more stops it at once\n");
+    errno = before;
 }
 
 const volatile sig_atomic_t *sd_cli_catch_signals(const char *awaited)

@@ -8,8 +8,7 @@ static const char *const fail_or_skip[] = {"fail", "skip", NULL};
 static const char *const bad_boxes[] = {"fail", "drop", "clip", NULL};
 static const char *const lasts[] = {"keep", "drop", "wrap", NULL};
 static const char *const difficults[] = {"keep", "ignore", "drop", NULL};
-static const char *const pixel_places[] = {"host", "device", NULL};
-static const char *const decoders[] = {"host", "nvjpeg", NULL};
+static const char *const places[] = {"host", "device", NULL};
 static const char *const norms[] = {"sync", "local", "frozen", NULL};
 static const char *const inits[] = {"xavier", "he", "he_fan_in", "torch", NULL};
 static const char *const optimizers[] = {"sgd", "adam", "adamw", NULL};
@@ -78,13 +77,14 @@ static const sodet_opt data_opts[] = {
     SODET_OPT_DOUBLE(sd_data_cfg, min_side, "1", 0, 1e4,
                      "objects with a shorter side after the transforms, in network pixels, do not train"),
     SODET_OPT_ENUM(
-        sd_data_cfg, pixels, "host", pixel_places,
+        sd_data_cfg, pixels, "host", places,
         "who crops, changes colours, resizes and normalises in training and evaluation: loader threads, or the device, which then "
         "has room for a batch of the largest picture; the same chance, boxes equal, pixels within 0.005 grey levels"),
     SODET_OPT_ENUM(
-        sd_data_cfg, decode, "host", decoders,
-        "who decodes JPEGs in training and evaluation: loader threads, by libjpeg-turbo, or with pixels = device NVIDIA's GPUs, by nvJPEG, "
-        "whose pixels are a few grey levels off; other pictures, CMYK and what an EXIF tag turns stay with the host"),
+        sd_data_cfg, decode, "host", places,
+        "who decodes JPEGs in training and evaluation: loader threads, by libjpeg-turbo, or with pixels = device the device, if its "
+        "backend "
+        "can (by nvJPEG, whose pixels are a few grey levels off); other pictures, CMYK and what an EXIF tag turns stay with the host"),
 };
 static const sodet_opt eval_opts[] = {
     SODET_OPT_STRINGS(sd_eval_cfg, evaluators, "voc", 0, "labels of [evaluator.<label>] sections"),

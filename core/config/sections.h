@@ -35,7 +35,7 @@ enum { SD_BOXES_FAIL, SD_BOXES_DROP, SD_BOXES_CLIP };
 enum { SD_LAST_KEEP, SD_LAST_DROP, SD_LAST_WRAP };
 enum { SD_DIFFICULT_KEEP, SD_DIFFICULT_IGNORE, SD_DIFFICULT_DROP };
 enum { SD_PIXELS_HOST, SD_PIXELS_DEVICE };
-enum { SD_DECODE_HOST, SD_DECODE_NVJPEG };
+enum { SD_DECODE_HOST, SD_DECODE_DEVICE };
 typedef struct sd_data_cfg {
     sodet_string_list train, val; /* labels of [dataset.<label>] sections */
     uint32_t workers;             /* loader threads */
@@ -55,7 +55,7 @@ typedef struct sd_data_cfg {
     uint32_t difficult; /* SD_DIFFICULT_*: objects so marked, in training: as others, neither positive nor negative, or left out */
     double min_side;    /* network pixels; objects with a shorter side after the transforms do not train */
     uint32_t pixels;    /* SD_PIXELS_*: who makes the network's input of the decoded pictures, in training and evaluation */
-    uint32_t decode;    /* SD_DECODE_*: who decodes JPEGs there; nvjpeg only with SD_PIXELS_DEVICE (sd_split_open says so) */
+    uint32_t decode;    /* SD_DECODE_*: who decodes JPEGs there; the device only with SD_PIXELS_DEVICE (sd_split_open says so) */
 } sd_data_cfg;
 
 typedef struct sd_eval_cfg {

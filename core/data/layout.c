@@ -101,21 +101,6 @@ void sd_layout_ini_value(sd_text *ini, const char *key, const char *value)
         sd_text_printf(ini, "%s = %s\n", key, value);
 }
 
-bool sd_layout_is_utf8(const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        uint32_t more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 4;
-        if (more == 4 || (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] >= 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
-            (*p == 0xf4 && p[1] >= 0x90))
-            return false;
-        for (p++; more; more--, p++) {
-            if ((*p & 0xc0) != 0x80)
-                return false;
-        }
-    }
-    return true;
-}
-
 bool sd_layout_has_control(const char *text)
 {
     for (; *text; text++) {
@@ -130,7 +115,7 @@ static const char *unsayable(uint32_t layout, const char *name, bool is_class)
 {
     enum { LONGEST = 255 }; /* of voc_xml.c */
     size_t n = strlen(name);
-    if (layout != SD_LAYOUT_CSV && (is_class || layout != SD_LAYOUT_YOLO) && !sd_layout_is_utf8(name))
+    if (layout != SD_LAYOUT_CSV && (is_class || layout != SD_LAYOUT_YOLO) && sd_not_utf8(name))
         return "bytes that are no UTF-8";
     if (layout == SD_LAYOUT_VOC && sd_layout_has_control(name))
         return "a line break or another control character";
@@ -145,7 +130,7 @@ static const char *unsayable(uint32_t layout, const char *name, bool is_class)
 
 const char *sd_layout_shown(const char *name, char out[120])
 {
-    bool utf8 = sd_layout_is_utf8(name);
+    bool utf8 = !sd_not_utf8(name);
     size_t at = 0;
     for (; *name && at < 100; name++) {
         unsigned char c = (unsigned char)*name;

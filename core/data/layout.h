@@ -44,8 +44,6 @@ void sd_layout_close(sd_layout *l); /* accepts NULL */
 void sd_layout_classes(sd_text *ini, const sd_classes *classes, const char *file, bool *needs_file);
 /* "key = value", quoted where the value needs it. */
 void sd_layout_ini_value(sd_text *ini, const char *key, const char *value);
-/* What names are made of: valid UTF-8; a byte below 0x20 that is no tab. */
-bool sd_layout_is_utf8(const char *text);
 bool sd_layout_has_control(const char *text);
 /* The name's beginning, with what is no text in it as \xNN, so that a message of one line can show it. Returns out. */
 const char *sd_layout_shown(const char *name, char out[120]);

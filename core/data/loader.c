@@ -176,7 +176,7 @@ static void pack(sd_loader *l, slot *s)
             snprintf(l->first_by_host, sizeof l->first_by_host, "%.300s, which %s", x->name, x->by_host);
             l->stats.first_by_host = l->first_by_host;
         }
-        at += (x->bytes + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT;
+        at += sodet_pixels_units(x->bytes);
     }
     b->n_jpegs = jpegs;
     l->stats.by_device += jpegs;
@@ -513,7 +513,7 @@ static sodet_status find_picture_bytes(sd_loader *l, sodet_err *err)
         most = bytes > most ? bytes : most;
     }
     sd_sample_free(probe);
-    l->picture_bytes = (most + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT * SODET_PIXELS_UNIT;
+    l->picture_bytes = sodet_pixels_units(most) * SODET_PIXELS_UNIT;
     if (status == SODET_OK && l->picture_bytes / SODET_PIXELS_UNIT > INT32_MAX / l->config.batch)
         status = SODET_FAIL(err, SODET_E_UNSUPPORTED,
                             "[data] pixels = device: a batch of %u pictures of up to %llu MiB (%.200s) is more than a device is given at "

@@ -82,9 +82,9 @@ static sodet_status open_links(sd_config *cfg, uint32_t which, sd_split *s, sode
 {
     const sd_core_cfg *core = sd_config_core(cfg);
     const sodet_string_list *labels = which == SD_SPLIT_TRAIN && !core->data.overfit ? &core->transform.train : &core->transform.val;
-    if (core->data.decode == SD_DECODE_NVJPEG && core->data.pixels != SD_PIXELS_DEVICE)
+    if (core->data.decode == SD_DECODE_DEVICE && core->data.pixels != SD_PIXELS_DEVICE)
         return sd_config_fail(cfg, err, "data", "decode",
-                              "nvjpeg leaves the pictures on the device, whose pixels are then made there: set pixels = device, or "
+                              "the device leaves them there, whose pixels are then made there: set pixels = device, or "
                               "decode = host");
     sodet_status status = create_all(cfg, "transform", labels, &s->transforms, &s->n_links, &s->pool, err);
     if (status != SODET_OK)

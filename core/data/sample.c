@@ -92,7 +92,7 @@ sodet_status sodet_sample_new_pixels(sodet_sample *s, uint32_t width, uint32_t h
     if ((channels != 1 && channels != 3) || width == 0 || height == 0)
         return SODET_FAIL(err, SODET_E_INVALID, "sodet_sample_new_pixels: %ux%u with %u channels; at least 1x1 with 1 or 3 is wanted",
                           width, height, channels);
-    if (s->rules->max_pixels && (uint64_t)width * height > s->rules->max_pixels)
+    if ((uint64_t)width * height > s->rules->max_pixels)
         return sd_decode_too_large(s->id.length ? s->id.text : "a sample", width, height, s->rules->max_pixels, err);
     sodet_status status = sd_pixels_size(&s->stored, width, height, s->id.length ? s->id.text : "a sample", err);
     if (status != SODET_OK)
@@ -543,7 +543,7 @@ static sodet_status decode_bytes(sodet_sample *s, const char *name, uint64_t n, 
     uint32_t width = 0, height = 0;
     s->by_host = s->leaves ? sd_decode_by_host(s->encoded, n, options.ignore_orientation, &width, &height) : NULL;
     if (s->leaves && !s->by_host) {
-        if (s->rules->max_pixels && (uint64_t)width * height > s->rules->max_pixels)
+        if ((uint64_t)width * height > s->rules->max_pixels)
             return sd_decode_too_large(name, width, height, s->rules->max_pixels, err);
         s->n_coded = n;
         s->stored.width = width;

@@ -60,8 +60,7 @@ sodet_status sd_send_ready(sd_device_pool *pool, bool jpegs, sodet_err *err)
     if (!jpegs)
         return SODET_OK;
     if (!sd_device_pool_replica(pool, 0)->ops->decode)
-        return SODET_FAIL(err, SODET_E_UNSUPPORTED,
-                          "[data] decode = nvjpeg: the backend %s has no decoder for JPEGs, cuda has; write decode = host",
+        return SODET_FAIL(err, SODET_E_UNSUPPORTED, "[data] decode = device: the backend %s has no decoder for JPEGs; write decode = host",
                           sd_device_pool_backend(pool));
     return sd_device_pool_run(pool, make_ready, NULL, err);
 }

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-sodet_status sd_forms_out_of_memory(const sd_forms *f, sodet_err *err)
+sodet_status sd_forms_out_of_memory(const sd_form_ops *ops, sodet_err *err)
 {
-    return SODET_FAIL(err, SODET_E_MEMORY, "no host memory to plan a program for %s", f->ops->device);
+    return SODET_FAIL(err, SODET_E_MEMORY, "no host memory to plan a program for %s", ops->device);
 }
 
 sodet_status sd_forms_open(sd_forms *f, const sd_form_ops *ops, void *plan, const sodet_graph *g, sodet_err *err)
@@ -12,7 +12,7 @@ sodet_status sd_forms_open(sd_forms *f, const sd_form_ops *ops, void *plan, cons
     *f = (sd_forms){.ops = ops, .plan = plan, .graph = g, .n_nodes = sodet_graph_node_count(g), .n_values = sodet_graph_value_count(g)};
     f->value = sd_alloc(f->n_values + 1, sizeof *f->value);
     if (!f->value || sd_grow(&f->place, &f->place_capacity, 2, sizeof *f->place, NULL) != SODET_OK)
-        return sd_forms_out_of_memory(f, err);
+        return sd_forms_out_of_memory(f->ops, err);
     f->n_places = 1; /* 0 is nowhere */
     for (uint32_t v = 1; v <= f->n_values; v++) {
         const uint32_t store = sodet_graph_value(g, (sodet_value){v})->store;
@@ -98,7 +98,7 @@ static sodet_status place_source(sd_forms *f, sodet_value v, sodet_err *err)
         return SODET_OK;
     if (info->store != SODET_STORE_INPUT && !(constant && !f->ops->constants_on_host)) {
         *place = sd_forms_arena(f, info);
-        return *place ? SODET_OK : sd_forms_out_of_memory(f, err);
+        return *place ? SODET_OK : sd_forms_out_of_memory(f->ops, err);
     }
     const uint64_t bytes = f->ops->bytes(f->plan, &info->shape, SD_FORM_PLAIN);
     *place = sd_forms_buffer(f, v.id, SODET_LIFE_PROGRAM, bytes, 0, f->n_nodes ? f->n_nodes - 1 : 0, err);
@@ -145,7 +145,7 @@ sd_place sd_forms_buffer(sd_forms *f, uint32_t value, uint32_t lifetime, uint64_
         place = add_place(f, SD_IN_BUFFER, (uint32_t)f->n_buffers++, 0, NULL);
     }
     if (!place)
-        sd_forms_out_of_memory(f, err);
+        sd_forms_out_of_memory(f->ops, err);
     return place;
 }
 
@@ -382,7 +382,7 @@ sodet_status sd_forms_export(sd_forms *f, sodet_plan *out, sodet_err *err)
 {
     f->out = sd_alloc(f->n_buffers + 1, sizeof *f->out);
     if (!f->out)
-        return sd_forms_out_of_memory(f, err);
+        return sd_forms_out_of_memory(f->ops, err);
     for (uint64_t i = 0; i < f->n_buffers; i++) {
         const sd_form_buffer *b = &f->buffer[i];
         const uint64_t bytes = (b->bytes + f->ops->align - 1) / f->ops->align * f->ops->align;

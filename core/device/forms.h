@@ -78,7 +78,7 @@ typedef struct sd_forms {
 
 sodet_status sd_forms_open(sd_forms *f, const sd_form_ops *ops, void *plan, const sodet_graph *g, sodet_err *err);
 void sd_forms_close(sd_forms *f); /* accepts one that is all zero */
-sodet_status sd_forms_out_of_memory(const sd_forms *f, sodet_err *err);
+sodet_status sd_forms_out_of_memory(const sd_form_ops *ops, sodet_err *err);
 
 /* ---- who makes and uses what ---- */
 void sd_forms_node(sd_forms *f, const sodet_node *node, uint32_t index);

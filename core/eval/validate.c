@@ -84,7 +84,7 @@ sodet_status sd_validation_open(sd_config *cfg, const char *const *classes, uint
     }
     v->loader = sd_split_loader(cfg, &v->split, SD_SPLIT_VAL);
     v->loader.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
-    v->loader.device_jpegs = core->data.decode == SD_DECODE_NVJPEG;
+    v->loader.device_jpegs = core->data.decode == SD_DECODE_DEVICE;
     v->loader.batch = core->train.val_batch ? core->train.val_batch : core->train.batch;
     v->n_threads = core->run.threads ? core->run.threads : core->data.workers;
     /* A chain that the device cannot do is refused here, not after an epoch of training. */

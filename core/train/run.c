@@ -141,7 +141,7 @@ static sodet_status open_loader(sd_run *r, sodet_err *err)
     r->loader_config.difficult = core->data.difficult;
     r->loader_config.min_side = core->data.min_side;
     r->loader_config.device_pixels = core->data.pixels == SD_PIXELS_DEVICE;
-    r->loader_config.device_jpegs = core->data.decode == SD_DECODE_NVJPEG;
+    r->loader_config.device_jpegs = core->data.decode == SD_DECODE_DEVICE;
     r->loader_config.epoch = r->state.epoch;
     r->loader_config.step = r->state.batch;
     /* The batches of a step are held at once; of two, where a step is begun before the one before it is finished. */
@@ -275,8 +275,8 @@ static void introduce(const sd_run *r, bool resumed)
     for (uint32_t i = 0; i < n; i++)
         most = shapes[i].n > most ? shapes[i].n : most;
     if (most < r->core->train.batch)
-        sd_report_line(r->report, "batch: %u picture%s, all there are, in the place of train.batch = %u", most, most == 1 ? "" : "s",
-                       r->core->train.batch);
+        sd_report_line(r->report, "batch: %u picture%s at most, in the place of train.batch = %u: no more can share one", most,
+                       most == 1 ? "" : "s", r->core->train.batch);
     if (r->loader_config.device_pixels)
         sd_report_line(r->report, "pixels: made on the device, which has %.1f MiB for pictures of a batch, each of %.2f MiB at most",
                        (double)(sd_loader_picture_bytes(r->loader) * r->loader_config.batch) / 1048576,
@@ -306,7 +306,7 @@ static sodet_status open_all(sd_run *r, bool quiet, sodet_err *err)
     if (s == SODET_OK)
         s = sd_device_pool_open(r->cfg, &r->pool, err);
     if (s == SODET_OK)
-        s = sd_send_ready(r->pool, r->core->data.decode == SD_DECODE_NVJPEG, err);
+        s = sd_send_ready(r->pool, r->core->data.decode == SD_DECODE_DEVICE, err);
     if (s == SODET_OK)
         s = open_loader(r, err);
     if (s == SODET_OK)

@@ -8,7 +8,7 @@
  *
  * With [data] pixels = device what the calls below say of the picture is written down, and the operator `pixels` does it: crop, mirror,
  * flip, colour, and one resize with no crop behind it. A transform that wants the pixels themselves (sodet_sample_image, _replace_image,
- * _recolour, _partner) is refused when the loader opens, by its name. With decode = nvjpeg as well a JPEG that a dataset gives by its path or
+ * _recolour, _partner) is refused when the loader opens, by its name. With decode = device as well a JPEG that a dataset gives by its path or
  * as bytes may stay undecoded until it is on the device. */
 #ifndef SODET_DATA_H
 #define SODET_DATA_H

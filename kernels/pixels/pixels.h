@@ -30,6 +30,10 @@ enum {
     SODET_PIXELS_STEPS = 16, /* of a picture at most */
     SODET_PIXELS_UNIT = 16   /* bytes */
 };
+static inline uint64_t sodet_pixels_units(uint64_t bytes) /* that they take */
+{
+    return (bytes + SODET_PIXELS_UNIT - 1) / SODET_PIXELS_UNIT;
+}
 enum {                         /* columns of `place` */
        SODET_PIXELS_FIRST = 0, /* where the picture's bytes begin, behind those of row 0's picture, in units of 16 bytes */
        SODET_PIXELS_ROW,       /* width and height of the picture of bytes */

@@ -22,7 +22,7 @@ run check b.ini; refused "[dataset.]: no name behind the dot; write [dataset.min
 run check b.ini; refused "[train] nosuch = 1: unknown key; the keys here are batch, val_batch"
 
 run train "$conf" $small train.batch=4 train.max_steps=1 run.output=run
-is_code 0; err_has "batch: 3 pictures, all there are, in the place of train.batch = 4"
+is_code 0; err_has "batch: 3 pictures at most, in the place of train.batch = 4: no more can share one"
 run train "$conf" $small train.batch=3 train.max_steps=1 run.output=run2
 is_code 0; checks=$((checks + 1)); [[ $err != *"in the place of train.batch"* ]] || bad "a full batch is no smaller one"
 run detect nosuch "$picture"; refused "nosuch: no such file or folder; they come first"

@@ -1,6 +1,6 @@
 /* [data] pixels = device: the same boxes to the last bit as with pixels of the host, and the same pixels within what kernels/pixels/pixels.h
  * says; for any number of threads, from any step, in shares of several devices; what is refused, and by which words.
- * --on cuda_host: the operator on the virtual GPUs of tests/hostcuda, and [data] decode = nvjpeg. --files FOLDER: writes the pictures and
+ * --on cuda_host: the operator on the virtual GPUs of tests/hostcuda, and [data] decode = device. --files FOLDER: writes the pictures and
  * pictures.csv there, for whole runs. */
 #include <unistd.h>
 

@@ -4,11 +4,9 @@
 #include "kernels/vector.h"
 #include "plugins/backend/cpu/cpu.h"
 
-#define DEVICE "the CPU"
-
 sodet_status cpu_out_of_memory(sodet_err *err)
 {
-    return SODET_FAIL(err, SODET_E_MEMORY, "no host memory to plan a program for " DEVICE);
+    return sd_forms_out_of_memory(&cpu_form_ops, err);
 }
 
 static sodet_status dnnl_failed(const cpu_node *n, const char *what, dnnl_status_t s, sodet_err *err)
@@ -387,7 +385,7 @@ static sodet_status copy(void *plan, void *self, sd_place to, sd_place from, uin
     return cpu_emit_copy(plan, self, to, from, bytes, err);
 }
 
-const sd_form_ops cpu_form_ops = {.device = DEVICE,
+const sd_form_ops cpu_form_ops = {.device = "the CPU",
                                   .forms = CPU_FORMS,
                                   .align = 1,
                                   .constants_on_host = true,

@@ -1,11 +1,9 @@
 /* Steps, and what the forms of core/device/forms.h are made with. */
 #include "plugins/backend/cuda/cuda.h"
 
-#define DEVICE "the CUDA device"
-
 sodet_status cuda_out_of_memory(sodet_err *err)
 {
-    return SODET_FAIL(err, SODET_E_MEMORY, "no host memory to plan a program for " DEVICE);
+    return sd_forms_out_of_memory(&cuda_form_ops, err);
 }
 
 bool cuda_can_map(const sodet_shape *s)
@@ -211,7 +209,7 @@ static sodet_status copy(void *plan, void *self, sd_place to, sd_place from, uin
 }
 
 /* The core aligns to 64 bytes; kernels load up to 16 at once, cuDNN likes 256. */
-const sd_form_ops cuda_form_ops = {.device = DEVICE,
+const sd_form_ops cuda_form_ops = {.device = "the CUDA device",
                                    .forms = CUDA_FORMS,
                                    .align = 256,
                                    .bytes = cuda_form_bytes,

@@ -30,7 +30,7 @@ static sodet_status find_calls(sodet_err *err)
     if (!library)
         return SODET_FAIL(
             err, SODET_E_DEVICE,
-            "[data] decode = nvjpeg: the library cannot be opened: %s; install nvJPEG %d (libnvjpeg of the CUDA toolkit, or the "
+            "[data] decode = device: the library cannot be opened: %s; install nvJPEG %d (libnvjpeg of the CUDA toolkit, or the "
             "wheel nvidia-nvjpeg with its folder in LD_LIBRARY_PATH), or write decode = host",
             dlerror(), MAJOR);
     const char *missing = NULL;
@@ -42,7 +42,7 @@ static sodet_status find_calls(sodet_err *err)
 #undef X
     if (missing)
         return SODET_FAIL(err, SODET_E_DEVICE,
-                          "[data] decode = nvjpeg: %s has no %s: it is no nvJPEG of CUDA %d; install that one, or write decode = host",
+                          "[data] decode = device: %s has no %s: it is no nvJPEG of CUDA %d; install that one, or write decode = host",
                           name, missing, MAJOR);
     return SODET_OK;
 }
@@ -59,7 +59,7 @@ sodet_status cuda_nvjpeg_load(const cuda_nvjpeg **out, sodet_err *err)
         if (calls.GetProperty(parts[i], &version[i]) != NVJPEG_STATUS_SUCCESS || version[0] != MAJOR)
             s = SODET_FAIL(
                 err, SODET_E_DEVICE,
-                "[data] decode = nvjpeg: the library says that it is version %d; sodet was built with CUDA %d: install nvJPEG %d, "
+                "[data] decode = device: the library says that it is version %d; sodet was built with CUDA %d: install nvJPEG %d, "
                 "or write decode = host",
                 version[0], MAJOR, MAJOR);
     if (s == SODET_OK && !loaded)

@@ -1,4 +1,4 @@
-/* backend/cuda/nvjpeg.h: the calls of nvJPEG, opened when a run asks for them ([data] decode = nvjpeg). The library is a part of CUDA of its own,
+/* backend/cuda/nvjpeg.h: the calls of nvJPEG, opened when a run asks for them ([data] decode = device). The library is a part of CUDA of its own,
  * which a toolkit may lack: so what is used of it is declared here. Facts: NVIDIA, CUDA 13 documentation, nvJPEG, and that release's
  * nvjpeg.h; the calls have been so since CUDA 11.6. */
 #ifndef CUDA_NVJPEG_H

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # labels: big
-# [data] decode = nvjpeg in whole runs on virtual GPUs, whose nvJPEG is libjpeg: the same losses as with decode = host, for any number of
+# [data] decode = device in whole runs on virtual GPUs, whose nvJPEG is libjpeg: the same losses as with decode = host, for any number of
 # devices and workers, with other pictures in between, in 16 bits, and from a checkpoint; evaluation; what is refused and by whom; a JPEG that
 # is damaged behind its header.
 . "$SODET_SOURCE/tests/hostcuda/backend/lib"
@@ -14,7 +14,7 @@ set_of() { # label, csv
 }
 small=$(set_of mixed pictures/pictures.csv)
 ssd="transform.train=photometric,expand,ssd_crop,hflip,resize transform.expand.plugin=expand transform.ssd_crop.plugin=ssd_crop"
-gpu="data.pixels=device data.decode=nvjpeg"
+gpu="data.pixels=device data.decode=device"
 train() { # output, arguments
     run train "$ini" $small $ssd "run.output=$1" "${@:2}"
 }
@@ -24,8 +24,8 @@ same() { # two runs
 }
 
 # ---- what is refused, before a folder is made ----
-train refused run.devices=cuda_host data.decode=nvjpeg --max-steps 1
-is_code 2; err_has "decode = nvjpeg"; err_has "set pixels = device, or decode = host"
+train refused run.devices=cuda_host data.decode=device --max-steps 1
+is_code 2; err_has "decode = device"; err_has "set pixels = device, or decode = host"
 train refused run.devices=cpu $gpu --max-steps 1
 is_code 2; err_has "the backend cpu has no decoder for JPEGs"; err_has "write decode = host"
 HC_FAIL=nvjpegCreateExV2:1:7 train refused run.devices=cuda_host $gpu --max-steps 1
@@ -56,7 +56,7 @@ train cut run.devices=cuda_host $gpu --max-steps 5; is_code 0
 train cut run.devices=cuda_host $gpu --resume cut --max-steps 8; is_code 0
 same host cut
 train cut run.devices=cuda_host data.pixels=device --resume cut --max-steps 9; is_code 0
-err_has "data.decode = host (was nvjpeg)"
+err_has "data.decode = host (was device)"
 
 # ---- two pictures and four devices, a loader for each epoch; evaluation ----
 head -n 3 pictures/pictures.csv >pictures/few.csv
