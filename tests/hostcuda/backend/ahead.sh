@@ -34,4 +34,20 @@ for devices in cuda_host cuda_host:0,1; do
     run train "$ini" $tiny $wild run.devices=$devices run.output=tame-$devices --max-steps $((${step:-1} - 1)); is_code 0
     checks=$((checks + 1)); cmp -s <(tensors wild-$devices) <(tensors tame-$devices) || bad "$devices: what is left is not the state before step $step"
 done
-finish 25
+# A signal within a step that was begun behind another: that one is finished, the new one was never there.
+many="run.devices=cuda_host:0,1 optimizer.accumulate=8 schedule.unit=iterations schedule.total=1000"
+for k in 1 3; do
+    rm -rf within straight
+    "$sodet" train "$ini" $tiny $many run.output=within >within.out 2>within.err &
+    child=$!
+    for ((i = 0; i < 3000; i++)); do grep -q "step 2/" within.err && break; sleep 0.01; done
+    sleep "0.$k"
+    kill -TERM $child
+    wait $child
+    code=$?
+    checks=$((checks + 1)); [ $code = 143 ] || bad "a signal within a step: not 143: $(cat within.err)"
+    steps=$(sed -n 's/^stopped after \([0-9]*\) steps.*/\1/p' within.out)
+    run train "$ini" $tiny $many run.output=straight --max-steps "${steps:-1}"; is_code 0
+    same within straight
+done
+finish 33
