@@ -12,14 +12,14 @@ for signal in INT TERM; do
         sleep 1
         until [[ $verb != convert* || -d $dir/made ]] || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done # from then on there is something to leave
         kill -s $signal $pid 2>/dev/null || { echo "data $verb: over before it was interrupted"; cat "$dir/out"; failed=1; }
-        for ((tenths = 0; tenths < 300; tenths++)); do # nothing takes that long
+        for ((tenths = 0; tenths < 100; tenths++)); do # nothing takes that long
             [ -n "$(jobs -rp)" ] || break
             sleep 0.1
         done
         kill -KILL $pid 2>/dev/null
         wait $pid
         code=$?
-        [ $code -gt 128 ] && [ $code -ne 137 ] || { echo "data $verb, $signal: exit code $code"; cat "$dir/out"; failed=1; }
+        [ $code -gt 128 ] && [ $code -ne 137 ] || { echo "data $verb, $signal: exit code $code"; cat "$dir/out"; failed=1; [ -z "${SODET_STOP_AT_FAILURE:-}" ] || exit 1; }
     done
 done
 left=$(ls -A "$dir" | grep -vxE 'x.ini|out')

@@ -1,6 +1,6 @@
 /* labels: big */
 /* Whole networks against torch (tests/golden/net-*.json): logits, box codes and feature maps of a picture made by formula, at full size,
- * in inference. On `cpu` all of them; on `ref`, which is slow, one of each family. Arguments: cpu or ref, part of a file's name. */
+ * in inference. On `cpu` all of them; on `ref`, which is slow, one of each head. Arguments: cpu or ref, part of a file's name. */
 #include "rig.h"
 
 static sodet_err err = SODET_ERR_INIT;
@@ -23,13 +23,21 @@ static const network networks[] = {
      {"map0", "map1", "map2", "map3", "map4", "map5"},
      true,
      false},
+    {"net-ssd300_resnet50_nvidia_81.json",
+     "model/ssd300_resnet50.ini, model/dialect/ssd_nvidia.ini",
+     "nvidia_ssd300_resnet.map",
+     {NULL},
+     80,
+     {"map0", "map1", "map2", "map3", "map4", "map5"},
+     false,
+     true},
     {"net-ssd300_vgg16_21.json",
      "model/ssd300_vgg16.ini",
      "torchvision_ssd300_vgg16.map",
      {NULL},
      20,
      {"0", "1", "2", "3", "4", "5"},
-     true,
+     false,
      false},
     {"net-ssd300_vgg16_91.json",
      "model/ssd300_vgg16.ini",
@@ -47,14 +55,6 @@ static const network networks[] = {
      {"0", "1", "2", "p6", "p7"},
      true,
      false},
-    {"net-ssd300_resnet50_nvidia_81.json",
-     "model/ssd300_resnet50.ini, model/dialect/ssd_nvidia.ini",
-     "nvidia_ssd300_resnet.map",
-     {NULL},
-     80,
-     {"map0", "map1", "map2", "map3", "map4", "map5"},
-     false,
-     true},
 };
 
 /* x[rows][columns] as [columns][rows]; frees x. */

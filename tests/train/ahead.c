@@ -12,7 +12,7 @@ static void plan(void)
 static void put_two(void *context)
 {
     (void)context;
-    alarm(60);
+    alarm(20);
     sodet_err err = SODET_ERR_INIT;
     const sd_override lines[] = {{"run.devices=cuda_host", NULL}, {"run.output=ahead", NULL}, {"train.batch=3", NULL}};
     sd_config *cfg = NULL;

@@ -73,8 +73,8 @@ done
 rm "$work/run/metrics.jsonl"
 resume schedule.total=3 || fail "without metrics.jsonl: $(cat "$work/err")"
 
-# A closed stream must not get a file's number.
-"$SODET_BIN" train "$work/tiny.ini" run.output="$work/closed" schedule.total=1 2>&- >"$work/out" || fail "train 2>&-"
+# A closed stream must not get a file's number: of two, the folder of the run would get the first and metrics.jsonl the second.
+"$SODET_BIN" train "$work/tiny.ini" run.output="$work/closed" schedule.total=1 0<&- 2>&- >"$work/out" || fail "train 0<&- 2>&-"
 ! grep -qv '^{' "$work/closed/metrics.jsonl" || fail "2>&-: messages in metrics.jsonl: $(grep -v '^{' "$work/closed/metrics.jsonl" | head -n 2)"
 grep -q "^network: " "$work/closed/log.txt" && [ "$(grep -c '^network: ' "$work/closed/log.txt")" = 1 ] || fail "2>&-: log.txt has its messages not once"
 "$SODET_BIN" eval "$work/closed" --quiet 0<&- 2>&- >"$work/out" || fail "the checkpoint of train 2>&- cannot be read"
