@@ -1,3 +1,4 @@
+/* labels: big */
 /* A trained TinySSD (d2l's, bananas), imported by its name map, gives the outputs that PyTorch recorded for the same pictures, to 1e-4 of
  * the largest, and draws the boxes in the right place. */
 #include "core/data/decode.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: big
 # A factor on the loss that is a power of two changes no bit of a float32 run but in what the factor itself is: losses, norms and weights are
 # those of the run without it. A run that is cut goes on with its factor.
 . "$SODET_SOURCE/tests/cli/lib"
