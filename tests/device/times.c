@@ -161,14 +161,14 @@ static void both(const char *devices, bool streams)
     /* As with batches of which many make a step. */
     job j = timed(devices, (job){.n = SMALL, .late = 1, .runs = MANY});
     CHECK(j.times[0].exposed > 0.8 * MANY * LATE_MS * 1e-3 && j.times[0].awaited > 0.8 * MANY * LATE_MS * 1e-3);
-    j = timed(devices, (job){.n = LARGE, .late = UINT32_MAX});
-    for (uint32_t d = 0; d < 2; d++)
-        CHECK(j.times[d].exposed > 0.5 * j.times[d].collective); /* needed at once */
     if (!streams) {
+        j = timed(devices, (job){.n = LARGE, .late = UINT32_MAX});
         for (uint32_t d = 0; d < 2; d++)
             CHECK(j.times[d].exposed == j.times[d].collective);
         return;
     }
+    /* On a stream of its own, what is needed at once is exposed: above, by who waits for the late one (without one it is milliseconds, in
+     * which a busy machine decides). What other work lies over is not. */
     j = timed(devices, (job){.n = LARGE, .chain = 24, .late = UINT32_MAX});
     for (uint32_t d = 0; d < 2; d++)
         CHECK(j.times[d].exposed < 0.5 * j.times[d].collective);
