@@ -2,6 +2,7 @@
 #include "core/data/decode.h"
 
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sodet/files.h"
@@ -84,9 +85,9 @@ static void o_14_channels(void)
 static void o_15_giants(void)
 {
     static const uint8_t bomb[18] = {0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 90, 0, 90, 32, 8}; /* TGA, 23040 x 23040 x 4 */
-    double start = sd_now();
+    const clock_t start = clock(); /* the processor's time: a busy machine does not count */
     CHECK_FAILS(decode_bytes("bomb.jpg", bomb, sizeof bomb, 0), SODET_E_INVALID, "bomb.jpg: claims 23040x23040");
-    CHECK(sd_now() - start < 0.1);
+    CHECK((double)(clock() - start) < 0.1 * CLOCKS_PER_SEC);
     CHECK_OK(decode_bytes("a.ppm", "P6 #3 3\n1 #2\n1\r255\n\xc8\x64\x32", 22, 0));
     CHECK_FAILS(decode_bytes("a.ppm", "P6 #3 3\n1 #2\n1\r255\n\xc8\x64", 21, 0), SODET_E_INVALID,
                 "a.ppm: cut off: it has 21 bytes, and 1x1 pixels need 22");
