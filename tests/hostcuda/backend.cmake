@@ -59,7 +59,7 @@ foreach(order 0 1 2)
     set_property(TEST cuda_host/own_operator_${order} APPEND PROPERTY ENVIRONMENT HC_SCHED=${order} HC_ABORT=1)
 endforeach()
 set_tests_properties(cuda_host/own_operator_0 PROPERTIES LABELS threads)
-set_target_properties(test_backend_own_operator PROPERTIES EXCLUDE_FROM_ALL OFF)
+set_target_properties(test_backend_own_operator PROPERTIES EXCLUDE_FROM_ALL OFF) # run under the thread sanitizer after all
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/*.sh)
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)

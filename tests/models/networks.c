@@ -1,6 +1,6 @@
 /* labels: big */
 /* Whole networks against torch (tests/golden/net-*.json): logits, box codes and feature maps of a picture made by formula, at full size,
- * in inference. On `cpu` all of them; on `ref`, which is slow, one of each head. Arguments: cpu or ref, part of a file's name. */
+ * in inference. On `cpu` all of them; on `ref`, which is slow, one of each family. Arguments: cpu or ref, part of a file's name. */
 #include "rig.h"
 
 static sodet_err err = SODET_ERR_INIT;
@@ -37,7 +37,7 @@ static const network networks[] = {
      {NULL},
      20,
      {"0", "1", "2", "3", "4", "5"},
-     false,
+     true,
      false},
     {"net-ssd300_vgg16_91.json",
      "model/ssd300_vgg16.ini",

@@ -192,5 +192,5 @@ int main(void)
     evaluations();
     checkpoints();
     folders();
-    return runs_done(100);
+    return runs_done(170);
 }

@@ -182,5 +182,5 @@ int main(void)
     signalled(SIGINT, 130);
     signalled(SIGTERM, 143);
     signalled(SIGUSR1, 75);
-    return runs_done(40);
+    return runs_done(80);
 }

@@ -45,4 +45,4 @@ run eval one/last.safetensors $val data.decode=host run.devices=cuda_host --json
 run eval one/last.safetensors $val run.devices=cuda_host:0,1 --json; is_code 0; same_map "$want"
 run eval one/last.safetensors $val run.devices=cpu --json; is_code 2; err_has "the backend cpu has no decoder for JPEGs"
 run detect one/last.safetensors pictures/noise00.jpg run.devices=cpu; is_code 0 # its pictures are the host's in any case
-finish 38
+finish 39

@@ -10,6 +10,7 @@ run train "$ini" $(set_of few pictures/few.csv) run.devices=cuda_host:0,1,2,3 $g
 err_has "decoded: 6 pictures by the devices, 0 by the host"
 run train "$ini" $(set_of few pictures/few.csv) run.devices=cuda_host:0,1,2,3 data.pixels=device data.shuffle=no run.output=few-host --max-steps 3; is_code 0
 same few few-host
+
 # ---- damaged behind the header, or cut short. ----
 damage() { # out: a JPEG with a hole in its data
     head -c 700 pictures/noise01.jpg >"$1"
@@ -37,4 +38,4 @@ err_has "NVJPEG_STATUS_ALLOCATOR_FAILURE"; err_has "use a smaller batch (train.b
 # ---- what doctor says ----
 run doctor; is_code 0; out_has "device cuda_host/jpeg"; out_has "decodes JPEGs"
 HC_FAIL=nvjpegCreateExV2:1:4 run doctor; is_code 0; out_has "(NVJPEG_STATUS_JPEG_NOT_SUPPORTED)"
-finish 20
+finish 27
